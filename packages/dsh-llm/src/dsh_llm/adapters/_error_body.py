@@ -1,0 +1,101 @@
+"""What a provider says about a failure, in whichever of the usual shapes it says it."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple, cast
+
+MAX_MESSAGE: Final = 1000
+MAX_EXCERPT: Final = 200
+_ERROR_STATUSES: Final = range(400, 600)
+_MESSAGE_KEYS: Final = ("message", "detail", "msg", "error_description", "title")
+_STATUS_KEYS: Final = ("code", "status_code", "status", "http_status")
+_UNSEEN: Final = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+
+
+class ErrorReport(NamedTuple):
+    """A failure in the provider's own words; empty strings and `None` for what it did not say."""
+
+    message: str = ""
+    code: str = ""
+    type: str = ""
+    param: str = ""
+    status: int | None = None
+
+
+def parse_body(text: str) -> Any:
+    """Return *text* as a JSON value, or as it is when it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def read_report(body: Any) -> ErrorReport:
+    """Read an error body; of plain text and HTML an excerpt is the message.
+
+    Shapes: `{error: {message, code, type}}`, `{error: "text"}`, `{detail}`, `{message}`, and a list
+    that begins with one of these.
+    """
+    if isinstance(body, list) and body:
+        return read_report(cast("list[Any]", body)[0])
+    if not isinstance(body, dict):
+        return ErrorReport(message=excerpt(body) if isinstance(body, str) else "")
+    outer = cast("dict[str, Any]", body)
+    inner = outer.get("error") or outer
+    if not isinstance(inner, dict):
+        named = _text(outer.get("message"))
+        return _report(outer, _text(inner) + (f": {named}" if named else ""))
+    error = cast("dict[str, Any]", inner)
+    return _report(outer | error, _message(error))
+
+
+def excerpt(text: str, limit: int = MAX_EXCERPT) -> str:
+    """Return the beginning of *text*, without markup, on one line."""
+    shown = " ".join(_UNSEEN.sub(" ", text[: limit * 20]).split())
+    return shown if len(shown) <= limit else f"{shown[:limit]}..."
+
+
+def _report(fields: Mapping[str, Any], message: str) -> ErrorReport:
+    statuses = (_status(fields.get(key)) for key in _STATUS_KEYS)
+    return ErrorReport(
+        message=message[:MAX_MESSAGE],
+        code=_name(fields.get("code")),
+        type=_name(fields.get("type")),
+        param=_name(fields.get("param")),
+        status=next((status for status in statuses if status is not None), None),
+    )
+
+
+def _message(error: Mapping[str, Any]) -> str:
+    message = next((text for key in _MESSAGE_KEYS if (text := _text(error.get(key)))), "")
+    metadata = error.get("metadata")
+    raw = cast("Mapping[str, Any]", metadata).get("raw") if isinstance(metadata, dict) else None
+    # Why: a router says "Provider returned error" and keeps the provider's own words apart.
+    return f"{message}: {excerpt(raw)}" if isinstance(raw, str) and raw else message
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, list):
+        return "; ".join(_text(_inner_message(item)) for item in cast("Sequence[Any]", value))
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) and value else ""
+
+
+def _inner_message(item: Any) -> Any:
+    if not isinstance(item, dict):
+        return item
+    fields = cast("dict[str, Any]", item)
+    return fields.get("msg") or fields.get("message") or fields
+
+
+def _name(value: Any) -> str:
+    return value[:100] if isinstance(value, str) else ""
+
+
+def _status(value: Any) -> int | None:
+    number: Any = value
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        number = int(value[:4])
+    return number if type(number) is int and number in _ERROR_STATUSES else None
