@@ -1,0 +1,84 @@
+"""One task on one agent, told to a screen or as JSON lines; shared by `run` and `demo`."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dsh_agent import Agent, JsonlFile, error_data
+from dsh_invariants import invariants
+from dsh_llm import LlmAdapter, LogEvent
+from dsh_tools.builtin import file_tools
+
+from dsh_cli._exit import Exit, exit_for
+from dsh_cli._show import Narrator
+from dsh_cli._text import Screen
+
+SYSTEM = (
+    "You work on the files of one folder with the tools you are given. "
+    "When a tool fails, read its message, correct the call, and go on. Answer briefly."
+)
+
+
+class Job(NamedTuple):
+    """A task, the model to give it to, the folder of its tools, and the file of its log."""
+
+    task: str
+    model: LlmAdapter
+    root: Path
+    log: Path
+
+
+def run_job(job: Job, screen: Screen, *, as_json: bool = False) -> Exit:
+    """Run *job* with the invariants on, telling the events as they happen.
+
+    Whatever fails is told with its code, and is in the log. Ctrl-C closes the log first.
+    """
+    tell = _json_teller(screen) if as_json else Narrator(screen).tell
+    try:
+        asyncio.run(_run(job, tell))
+    except KeyboardInterrupt:
+        screen.line("interrupted", "yellow")
+        return Exit.INTERRUPTED
+    except Exception as error:  # noqa: BLE001  # Why: the command's own boundary: told, coded, an exit code
+        _tell_error(error, screen, as_json=as_json)
+        return exit_for(error)
+    return Exit.OK
+
+
+async def _run(job: Job, tell: Callable[[LogEvent], None]) -> None:
+    async with Agent(
+        model=job.model,
+        tools=file_tools(job.root),
+        system=SYSTEM,
+        plugins=[invariants],
+        store=JsonlFile(job.log),
+        session_id=job.log.stem,
+    ) as agent:
+        try:
+            async for event in agent.stream(job.task):
+                tell(event)
+        finally:
+            await _close_model(job.model)
+
+
+async def _close_model(model: LlmAdapter) -> None:
+    close = getattr(model, "aclose", None)
+    if close is not None:
+        await close()
+
+
+def _json_teller(screen: Screen) -> Callable[[LogEvent], None]:
+    def tell(event: LogEvent) -> None:
+        screen.line(json.dumps(event.to_row()))  # type: ignore[attr-defined]  # Why: a session's own events have it
+
+    return tell
+
+
+def _tell_error(error: Exception, screen: Screen, *, as_json: bool) -> None:
+    data: dict[str, Any] = error_data(error)
+    if as_json:
+        screen.line(json.dumps({"type": "run/error", "data": data}))
+    else:
+        screen.line(f"{data['name']} {data['code']}: {data['message']}", "red")
