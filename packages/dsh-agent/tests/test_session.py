@@ -124,6 +124,28 @@ def test_data_that_is_not_json_is_refused_with_type_and_place(
     assert session.seq == 0
 
 
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("acme/x", 5),
+        ("acme/x", [1]),
+        ("acme/x", None),
+        ("acme/x", "s"),
+        ("", {}),
+        (5, {}),
+        (None, {}),
+    ],
+)
+def test_a_row_that_no_store_could_read_back_is_refused(kind: Any, data: Any) -> None:
+    """A type that is no name, and data that is no object, are `INVALID_EVENT` at the append."""
+    session = Session("s")
+
+    with pytest.raises(EventDataError) as caught:
+        session.append(kind, data)
+
+    assert (caught.value.code, session.seq) == ("INVALID_EVENT", 0)
+
+
 def test_a_cycle_is_refused() -> None:
     """Data that contains itself ends in `INVALID_EVENT`, not in a crash."""
     data: dict[str, Any] = {}

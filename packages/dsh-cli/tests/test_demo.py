@@ -1,11 +1,15 @@
 """`dsh demo`: what a newcomer sees, and that it is computed and not printed."""
 
+import io
 import re
+import signal
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
 from dsh_agent import read_jsonl
 from dsh_cli import main
+from dsh_invariants import check_log
 from dsh_llm.testing import Reply, serving, sse
 
 
@@ -118,3 +122,35 @@ def test_a_demo_whose_server_fails_counts_that_failure_too(
 
     assert code == 1
     assert re.search(r"^AUTH +5002 +1 ", out, re.MULTILINE)
+
+
+def test_a_demo_whose_log_cannot_be_made_says_so_and_no_more(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Without a log there is no table and no verdict, and the exit is 1."""
+    (tmp_path / "file").write_text("", encoding="utf-8")
+
+    code, out = demo(capsys, "--root", tmp_path, "--log", tmp_path / "file" / "s.jsonl")
+
+    assert (code, out.count("\n"), out.startswith("StorageError ")) == (1, 1, True)
+
+
+class Interrupting(io.StringIO):
+    """A screen whose reader presses Ctrl-C when the first call is shown."""
+
+    def write(self, text: str) -> int:
+        """Take *text*, and interrupt once."""
+        if text.startswith("call") and "call" not in self.getvalue():
+            signal.raise_signal(signal.SIGINT)
+        return super().write(text)
+
+
+def test_ctrl_c_in_the_middle_of_a_turn_closes_the_log(tmp_path: Path) -> None:
+    """The command says that it was interrupted, exits with 130, and its log passes the check."""
+    log = tmp_path / "s.jsonl"
+    with redirect_stdout(Interrupting()) as screen:
+        code = main(["demo", "--root", str(tmp_path), "--log", str(log)])
+
+    assert (code, "interrupted" in screen.getvalue()) == (130, True)
+    assert check_log(log) == []
+    assert list(read_jsonl(log))[-1].data["reason"]["kind"] == "aborted"

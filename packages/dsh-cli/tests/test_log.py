@@ -151,6 +151,8 @@ def test_a_log_with_odd_shapes_is_told_without_a_crash(
         ("tool/call", {}),
         ("tool/result", {"is_error": True, "error": "text", "content": [7]}),
         ("error", {"chain": "none"}),
+        ("error", {"chain": [7]}),
+        ("assistant/chunk", {"chunk": {"type": "text-delta", "text": ""}}),
     )
     rows[-1]["data"] = {"reason": []}
     assert main(["log", "show", log(tmp_path, rows)]) == 0

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -188,6 +187,19 @@ def test_a_folder_that_is_no_folder_is_refused(
     assert server.received == []
 
 
+def test_json_output_says_what_failed_before_there_was_a_log(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """With --json a run that cannot even begin prints its error as the only line."""
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    place = ["--log", str(tmp_path / "file" / "log.jsonl"), "--root", str(tmp_path)]
+    address = ["--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
+
+    assert main(["run", "x", "--json", *address, *place]) == 1
+    only = json.loads(capsys.readouterr().out)
+    assert (only["type"], only["data"]["name"]) == ("run/error", "StorageError")
+
+
 @pytest.mark.parametrize("arguments", [[], ["run"], ["log"], ["fly"]])
 def test_wrong_usage_exits_with_two(
     capsys: pytest.CaptureFixture[str], arguments: list[str]
@@ -198,28 +210,6 @@ def test_wrong_usage_exits_with_two(
 
     assert caught.value.code == 2
     assert "usage: dsh" in capsys.readouterr().err
-
-
-def test_ctrl_c_closes_the_log_and_exits_with_130(tmp_path: Path) -> None:
-    """A real SIGINT in the middle of a stream leaves a closed log that passes its check."""
-    half = Reply(200, STREAM, (sse(chunk(content="half an "), done=False),), hold=True)
-    log = tmp_path / "log.jsonl"
-    with serving([half]) as server:
-        command = [sys.executable, "-m", "dsh_cli", "run", "do it", "--model", "m"]
-        place = ["--base-url", f"{server.url}/v1", "--root", str(tmp_path), "--log", str(log)]
-        with subprocess.Popen(
-            [*command, *place], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as child:
-            assert child.stdout is not None
-            said = ""
-            while "half an " not in said:
-                said += child.stdout.read(1)
-            child.send_signal(signal.SIGINT)
-            out, err = child.communicate()
-
-    assert (child.returncode, err) == (130, "")
-    assert "interrupted" in out
-    assert rows(tmp_path)[-1].data["reason"]["kind"] == "aborted"
 
 
 def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
@@ -247,5 +237,5 @@ def test_a_run_without_a_log_file_says_where_it_put_one(
         url = f"{server.url}/v1"
         assert main(["run", "x", "--model", "m", "--base-url", url, "--root", str(tmp_path)]) == 0
 
-    path = capsys.readouterr().out.splitlines()[-1].removeprefix("log     ")
+    path = capsys.readouterr().out.splitlines()[-1].removeprefix("session log: ")
     assert check_log(path) == []

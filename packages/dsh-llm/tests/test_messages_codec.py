@@ -9,6 +9,7 @@ from dsh_llm import (
     Block,
     BlockEnd,
     BlockStart,
+    ContentError,
     FinishChunk,
     FinishReason,
     FrozenDict,
@@ -311,3 +312,13 @@ def test_content_may_be_given_short() -> None:
     assert text_blocks(block) == (block,)
     assert text_blocks([block, block]) == (block, block)
     assert text_blocks(()) == ()
+
+
+@pytest.mark.parametrize("content", [b"bytes", None, 5, ["text"], [None], {"type": "text"}])
+def test_content_that_is_neither_text_nor_blocks_is_refused(content: Any) -> None:
+    """The caller's mistake has a code, and is a TypeError for old code."""
+    with pytest.raises(ContentError) as caught:
+        text_blocks(content)
+
+    assert caught.value.code == "VALIDATION_TYPE_MISMATCH"
+    assert isinstance(caught.value, TypeError)

@@ -75,6 +75,12 @@ def test_a_root_must_be_there(tmp_path: Path) -> None:
 # -- reading -----------------------------------------------------------------------------------
 
 
+def test_a_root_must_be_a_folder(root: Path) -> None:
+    """A file is refused when the tools are made, not when they are first used."""
+    with pytest.raises(NotADirectoryError):
+        file_tools(root / "a.txt")
+
+
 def test_a_file_is_read_as_it_is(root: Path) -> None:
     """Line ends are kept, whichever they are; a path may be written with detours."""
     (root / "crlf.txt").write_bytes("a\r\nb\rc\n\xe9".encode())

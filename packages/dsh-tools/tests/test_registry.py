@@ -20,6 +20,16 @@ def named(name: str) -> Tool:
     return Tool.raw(name, "", {}, body)
 
 
+def test_what_is_no_tool_is_refused() -> None:
+    """A function that was not made a tool says what to do, and nothing is registered."""
+    registry = ToolRegistry()
+
+    with pytest.raises(ToolDefinitionError, match="define_tool") as caught:
+        registry.register(cast("Any", print))
+
+    assert (caught.value.code, registry.names()) == ("INVALID_TOOL", ())
+
+
 def test_a_registered_tool_is_listed_and_found() -> None:
     """TOOLS-001, TOOLS-032, TOOLS-033: schema and tool by name; nothing for an unknown one."""
     tool = named("a")

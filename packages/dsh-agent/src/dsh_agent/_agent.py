@@ -173,7 +173,7 @@ class Agent:
     ) -> None:
         """Add *content* to the running turn before its next step; when idle, as `send`.
 
-        What the turn does not get to starts the next one.
+        What the turn does not get to starts the next one; `aclose` drops it, as all that is queued.
 
         Raises:
             HarnessError: As `send`.

@@ -180,10 +180,8 @@ class Harness:
 
             adapter = resolve_model(name)
             self.llm.register(name, adapter)
-            close = getattr(adapter, "aclose", None)
-            if close is not None:
-                # Why: nobody else knows the adapter that was made here.
-                self.ctx.own(close)
+            # Why: nobody else knows the adapter that was made here.
+            self.ctx.own(adapter.aclose)
         return name
 
     def _register(self, name: str, adapter: LlmAdapter) -> str:
@@ -202,7 +200,10 @@ class Harness:
 def _require_whole(session: Session) -> None:
     if session.open_turn:
         session.close()
-        text = f"session {session.id!r} ends inside turn {session.turn}"
+        text = (
+            f"session {session.id!r} ends inside turn {session.turn}: its log can be read and "
+            "checked, but not continued; take a new session"
+        )
         raise HarnessError(text, "SESSION_INTERRUPTED", context={"session": session.id})
 
 

@@ -196,9 +196,14 @@ class Session:
                 self.kept.append(one)
 
 
-def _snapshot(kind: str, data: Mapping[str, Any]) -> Any:
+def _snapshot(kind: object, data: object) -> Any:
+    if not isinstance(kind, str) or not kind:
+        raise EventDataError(f"an event's type is a name, and not {kind!r:.80}", "INVALID_EVENT")
+    if not isinstance(data, Mapping):
+        text = f"event {kind!r} cannot be logged: its data is a {type(data).__name__}, no object"
+        raise EventDataError(text, "INVALID_EVENT")
     try:
-        return freeze_json(data)
+        return freeze_json(data)  # pyright: ignore[reportUnknownArgumentType]  # Why: freeze_json looks at every key and value
     except JsonValueError as error:
         text = f"event {kind!r} cannot be logged: data {error}"
         raise EventDataError(text, "INVALID_EVENT", cause=error) from error

@@ -40,7 +40,8 @@ def tell_verdict(violations: Iterable[Violation], screen: Screen) -> Exit:
     for one in found:
         screen.line(f"{one.rule}  seq {one.seq}: {one.message}", "red")
     if found:
-        screen.line(f"{len(found)} violations of the event contract", "red")
+        many = "violations" if len(found) > 1 else "violation"
+        screen.line(f"{len(found)} {many} of the event contract", "red")
         return Exit.INVARIANT
     screen.line("the log keeps every invariant", "green")
     return Exit.OK

@@ -2,15 +2,15 @@
 
 import argparse
 import os
-import sys
 import tempfile
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from dsh_llm import HarnessError, LlmAdapter
+from dsh_llm import LlmAdapter
 
-from dsh_cli._exit import Exit
+from dsh_cli._exit import Command, Exit
 from dsh_cli._text import Screen
 
 DEFAULT_MODEL: Final = "deepseek:deepseek-chat"
@@ -22,26 +22,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         0 ok, 1 the run failed, 2 wrong usage, 3 a broken invariant, 130 interrupted.
     """
-    screen = Screen()
-    try:
+    with Command() as command:
         args = _parser().parse_args(argv)
-        return int(args.command(args, screen))
-    except HarnessError as error:
-        print(f"dsh: {error.code}: {error}", file=sys.stderr)  # Why: the command's own output
-        return int(Exit.USAGE if error.code in _USAGE else Exit.FAILED)
-    except BrokenPipeError:
-        # Why: the reader has left (`| head`), and the interpreter's exit must not complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return int(Exit.OK)
-    except KeyboardInterrupt:
-        return int(Exit.INTERRUPTED)
-
-
-_USAGE: Final = frozenset({"MISSING_CREDENTIAL", "UNKNOWN_MODEL", "MISSING_EXTRA"})
+        command.exit = args.command(args, Screen())
+    return int(command.exit)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="dsh", description="An agent harness you can trust.")
+    parser.add_argument("--version", action="version", version=f"dsh {version('dsh-cli')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_run(commands.add_parser("run", help="give a task to a model, with file tools"))
     _add_demo(commands.add_parser("demo", help="see the main job, offline"))
@@ -56,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", metavar="TASK")
     _add_common(parser)
-    parser.add_argument("--json", action="store_true", help="write the log's rows as JSON lines")
+    parser.add_argument("--json", action="store_true", help="write the events as JSON lines")
     parser.set_defaults(command=_run)
 
 
@@ -66,9 +55,17 @@ def _add_demo(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", metavar="NAME", help="PROVIDER:MODEL, or a server's own name")
-    parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
-    parser.add_argument("--root", metavar="DIR", type=Path, help="folder that the tools may use")
+    parser.add_argument(
+        "--model", metavar="NAME", help="PROVIDER:MODEL, or a server's own name; else DSH_MODEL"
+    )
+    parser.add_argument(
+        "--base-url",
+        metavar="URL",
+        help="an OpenAI-compatible server; it gets OPENAI_API_KEY, if set",
+    )
+    parser.add_argument(
+        "--root", metavar="DIR", type=Path, help="folder that the tools may use; here, if not given"
+    )
     parser.add_argument("--log", metavar="FILE", type=Path, help="file of the session log")
 
 
@@ -82,10 +79,7 @@ def _run(args: argparse.Namespace, screen: Screen) -> Exit:
 
     name = args.model or os.environ.get("DSH_MODEL") or DEFAULT_MODEL
     job = Job(args.task, _model(name, args.base_url), args.root or Path(), args.log or _new_log())
-    outcome = run_job(job, screen, as_json=args.json)
-    if not args.json:
-        screen.line(f"log     {job.log}", "dim")
-    return outcome
+    return run_job(job, screen, as_json=args.json)
 
 
 def _demo(args: argparse.Namespace, screen: Screen) -> Exit:
@@ -99,8 +93,8 @@ def _demo(args: argparse.Namespace, screen: Screen) -> Exit:
     model = _model(args.model or "", args.base_url) if args.model or args.base_url else demo_model()
     job = Job(TASK, model, root, args.log or scratch / "session.jsonl")
     outcome = run_job(job, screen)
-    screen.line()
-    screen.line(f"session log: {job.log}", "bold")
+    if not job.log.exists():
+        return outcome
     screen.line()
     tell_failures(str(job.log), screen)
     screen.line()

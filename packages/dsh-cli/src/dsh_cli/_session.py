@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import FrameType, TracebackType
+from typing import Any, NamedTuple, Self
 
 from dsh_agent import Agent, JsonlFile, error_data
 from dsh_invariants import invariants
@@ -33,18 +35,50 @@ class Job(NamedTuple):
 def run_job(job: Job, screen: Screen, *, as_json: bool = False) -> Exit:
     """Run *job* with the invariants on, telling the events as they happen.
 
-    Whatever fails is told with its code, and is in the log. Ctrl-C closes the log first.
+    Whatever fails is told with its code, and is in the log, whose path is told last. Ctrl-C, and a
+    request to terminate, close the log first.
     """
     tell = _json_teller(screen) if as_json else Narrator(screen).tell
-    try:
+    with _Verdict(screen, job.log, as_json=as_json) as verdict:
         asyncio.run(_run(job, tell))
-    except KeyboardInterrupt:
-        screen.line("interrupted", "yellow")
-        return Exit.INTERRUPTED
-    except Exception as error:  # noqa: BLE001  # Why: the command's own boundary: told, coded, an exit code
-        _tell_error(error, screen, as_json=as_json)
-        return exit_for(error)
-    return Exit.OK
+    return verdict.exit
+
+
+class _Verdict:
+    """Tells how a run ended; a context manager for the reason given in `Command`."""
+
+    def __init__(self, screen: Screen, log: Path, *, as_json: bool) -> None:
+        self.exit = Exit.OK
+        self._screen = screen
+        self._log = log
+        self._as_json = as_json
+
+    def __enter__(self) -> Self:
+        # Why: a supervisor's SIGTERM must close the log as Ctrl-C does.
+        self._terminate = signal.signal(signal.SIGTERM, _interrupt)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        signal.signal(signal.SIGTERM, self._terminate)
+        if isinstance(error, KeyboardInterrupt):
+            self.exit = Exit.INTERRUPTED
+            self._screen.line("interrupted", "yellow")
+        elif isinstance(error, Exception):
+            self.exit = exit_for(error)
+            _tell_error(error, self._screen, as_json=self._as_json)
+        if self._log.exists() and not self._as_json:
+            self._screen.line()
+            self._screen.line(f"session log: {self._log}", "bold")
+        return isinstance(error, (KeyboardInterrupt, Exception))
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    signal.raise_signal(signal.SIGINT)
 
 
 async def _run(job: Job, tell: Callable[[LogEvent], None]) -> None:

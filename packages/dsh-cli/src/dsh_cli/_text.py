@@ -1,5 +1,6 @@
 """Text for a terminal: what a model or a log says must not steer it."""
 
+import io
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TextIO, cast
@@ -48,7 +49,7 @@ class Screen:
 
     def __init__(self, out: TextIO | None = None, *, colour: bool | None = None) -> None:
         """Write to *out*, else standard output."""
-        self._out = out or sys.stdout
+        self._out = _writable(out or sys.stdout)
         self._colour = _wants_colour(self._out) if colour is None else colour
         self._midline = False
 
@@ -75,6 +76,17 @@ class Screen:
         if not (self._colour and style):
             return text
         return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
+
+
+def _writable(out: TextIO | None) -> TextIO:
+    # Why: None is a standard output that was closed before we began; and a character that an
+    # encoding lacks must not end a run.
+    if out is None:
+        return io.StringIO()
+    reconfigure = getattr(out, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="replace")
+    return out
 
 
 def _shown(char: str) -> str:

@@ -55,6 +55,7 @@ from dsh_llm._kernel import (
 from dsh_llm._llm import ADAPTER_CHANGE, LLM_GENERATE, LLM_STREAM, Llm
 from dsh_llm._messages import (
     Block,
+    ContentError,
     ImageBlock,
     Message,
     MessageSource,
@@ -101,6 +102,7 @@ __all__ = [
     "BlockEnd",
     "BlockStart",
     "Check",
+    "ContentError",
     "Context",
     "Disposer",
     "ErrorInfo",

@@ -1,8 +1,9 @@
 """What a conversation is made of: blocks, messages, sources, usage, tool schemas, requests."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, cast
 
+from dsh_llm._errors import HarnessError
 from dsh_llm._json import FrozenDict
 
 if TYPE_CHECKING:
@@ -137,10 +138,37 @@ class ModelRequest(NamedTuple):
     signal: "AbortSignal | None" = None
 
 
+BLOCK_KINDS: Final = (
+    TextBlock,
+    ReasoningBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    ImageBlock,
+    UnknownBlock,
+)
+
+
+class ContentError(HarnessError, TypeError):
+    """What was given as content is no text and no blocks. Code `VALIDATION_TYPE_MISMATCH`.
+
+    Who acts: the caller.
+    """
+
+
 def text_blocks(content: "str | Block | Sequence[Block]") -> tuple[Block, ...]:
-    """Return *content* as a tuple of blocks: a string becomes one text block."""
+    """Return *content* as a tuple of blocks: a string becomes one text block.
+
+    Raises:
+        ContentError: `VALIDATION_TYPE_MISMATCH` for anything else.
+    """
     if isinstance(content, str):
         return (TextBlock(content),)
-    if hasattr(content, "type"):
-        return (content,)  # type: ignore[return-value]  # Why: only blocks have a `type`
-    return tuple(content)  # type: ignore[arg-type]  # Why: a sequence of blocks is left
+    if isinstance(content, BLOCK_KINDS):
+        # Why: a block is a tuple too, and must not be taken apart.
+        return (content,)
+    items = cast("Sequence[object]", content) if isinstance(content, (list, tuple)) else (content,)
+    if all(isinstance(item, BLOCK_KINDS) for item in items):
+        return cast("tuple[Block, ...]", tuple(items))
+    kind = type(content).__name__
+    text = f"content is text, a block or a list of blocks, and not this {kind}"
+    raise ContentError(text, "VALIDATION_TYPE_MISMATCH")

@@ -27,6 +27,7 @@ from dsh_tools._calls import (
 from dsh_tools._errors import ToolDefinitionError, ToolNotFoundError
 from dsh_tools._results import failed, succeeded
 from dsh_tools._signature import Bound
+from dsh_tools._text import text_of
 from dsh_tools._threads import Threads
 from dsh_tools._tool import Tool
 
@@ -38,7 +39,7 @@ class ToolRegistry:
         """Register *tools*, in *ctx* or in a context of its own.
 
         Raises:
-            ToolDefinitionError: `DUPLICATE_TOOL` when two have one name.
+            ToolDefinitionError: As `register`.
         """
         self._own_ctx = ctx is None
         self.ctx = ctx or Context(label="tools")
@@ -54,8 +55,10 @@ class ToolRegistry:
         A plugin hands the disposer to its own scope: `ctx.own(registry.register(tool))`.
 
         Raises:
-            ToolDefinitionError: `DUPLICATE_TOOL` when the name is taken.
+            ToolDefinitionError: `DUPLICATE_TOOL` when the name is taken; `INVALID_TOOL` for what is
+                no tool, such as a function without `define_tool`.
         """
+        _require_tool(tool)
         name = tool.name
         if name in self._tools:
             text = f'tool "{name}" is already registered'
@@ -155,6 +158,12 @@ class ToolRegistry:
             raise outcome.error
         value = outcome.value
         return succeeded(call.call_id, await value if inspect.isawaitable(value) else value)
+
+
+def _require_tool(tool: object) -> None:
+    if not isinstance(tool, Tool):
+        text = f"{text_of(tool):.80} is no tool: make one of it with define_tool"
+        raise ToolDefinitionError(text, "INVALID_TOOL")
 
 
 class _Progress:

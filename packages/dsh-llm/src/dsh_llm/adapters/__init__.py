@@ -5,15 +5,28 @@ with OpenAI's chat completions. A provider's SDK is an extra of dsh-llm and is i
 first of its adapters is built, never before.
 """
 
+from typing import Protocol
+
 from dsh_llm._boundary import LlmAdapter
 from dsh_llm.adapters._providers import find_credential, find_provider
 
-__all__ = ["resolve_model"]
+__all__ = ["ProviderAdapter", "resolve_model"]
+
+
+class ProviderAdapter(LlmAdapter, Protocol):
+    """An adapter to a provider: it has connections, which whoever made it closes."""
+
+    model: str
+    """The model's own name, without its provider."""
+
+    async def aclose(self) -> None:
+        """Close every connection; the adapter may be used again."""
+        ...
 
 
 def resolve_model(
     name: str, *, base_url: str | None = None, api_key: str | None = None
-) -> LlmAdapter:
+) -> ProviderAdapter:
     """Return the adapter of the model that *name* means.
 
     *name* is `provider:model` (`openai:gpt-4o`, `deepseek:deepseek-chat`). With *base_url* it may

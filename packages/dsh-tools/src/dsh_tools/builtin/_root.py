@@ -26,9 +26,11 @@ class Root:
         """Resolve *folder*, once.
 
         Raises:
-            OSError: When there is no such folder.
+            OSError: When there is no such folder; `NotADirectoryError` for a file.
         """
         self._folder = Path(folder).resolve(strict=True)
+        if not self._folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
 
     def locate(self, path: str) -> Path:
         """Return where *path* leads, through all symbolic links.
