@@ -1,6 +1,7 @@
 """check_log: any source, every violation, and one violation for one fault."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -201,6 +202,24 @@ def test_torn_last_line_is_told_as_such(tmp_path: Path, blank: bytes) -> None:
     assert "line 17 is torn" in violation.message
     path.write_bytes(lines + blank)
     assert check_log(path) == []
+
+
+@pytest.mark.parametrize("line", [b"garbage", b"[" * 100_000, b'{"seq": 15, odd}'])
+def test_a_last_line_that_is_whole_but_damaged_is_not_called_torn(
+    tmp_path: Path, line: bytes
+) -> None:
+    """Only a row that was begun and not ended is torn."""
+    (violation,) = check_log(written(tmp_path, HEADER, *GOOD, line))
+    assert (violation.rule, violation.message) == ("INV-ROW-001", "line 17 is not JSON")
+
+
+def test_what_may_never_end_is_refused(tmp_path: Path) -> None:
+    """A pipe is no log, and reading it would wait for ever."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(HarnessError) as caught:
+            check_log(path)
+        assert caught.value.code == "EINVAL"
 
 
 @pytest.mark.parametrize(

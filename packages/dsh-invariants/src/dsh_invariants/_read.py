@@ -1,7 +1,9 @@
 """Rows from a file or from anywhere; what cannot be read is reported, and reading goes on."""
 
+import errno
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
@@ -72,7 +74,8 @@ def read(source: Source, dialect: Dialect = DSH_LOGS) -> Iterator[Reading]:
 
     Raises:
         HarnessError: `SESSION_NOT_FOUND` when there is no such file.
-        SystemCallError: The errno's code when the file cannot be read.
+        SystemCallError: The errno's code when the file cannot be read; `EINVAL` for a pipe or a
+            device, which may never end.
     """
     in_file = isinstance(source, (str, os.PathLike))
     items = _lines(Path(source)) if in_file else _numbered(source)
@@ -167,6 +170,7 @@ def _numbered(items: Iterable[object]) -> _Items:
 def _lines(path: Path) -> _Items:
     """Yield the lines that are not blank, parsed; the last one may be torn."""
     held: str | None = None
+    begun = False
     for number, line in enumerate(_raw_lines(path), 1):
         if not line.strip():
             continue
@@ -174,14 +178,17 @@ def _lines(path: Path) -> _Items:
             yield held, _Broken("is not JSON")
         item = _parsed(line)
         held = f"line {number}" if item is _UNPARSED else None
+        begun = line.lstrip().startswith(b"{") and not line.rstrip().endswith(b"}")
         if held is None:
             yield f"line {number}", item
     if held is not None:
-        yield held, _Broken("is torn: the log stops in the middle of a row")
+        torn = "is torn: the log stops in the middle of a row"
+        yield held, _Broken(torn if begun else "is not JSON")
 
 
 def _raw_lines(path: Path) -> Iterator[bytes]:
     try:
+        _require_regular(path)
         with path.open("rb") as file:
             yield from file
     except (FileNotFoundError, ValueError) as error:
@@ -189,6 +196,13 @@ def _raw_lines(path: Path) -> Iterator[bytes]:
         raise HarnessError(f"no log at {str(path)!r}", "SESSION_NOT_FOUND", cause=error) from error
     except OSError as error:
         raise SystemCallError(error) from error
+
+
+def _require_regular(path: Path) -> None:
+    # Why: a pipe or a device may never end.
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
 
 
 _UNPARSED: Final = object()
