@@ -39,10 +39,12 @@ demo: $(STAMP) ## Run the main job offline, on the embedded model
 check: lint types imports deps api docs test ## Everything below, in this order
 
 .PHONY: lint
-lint: $(STAMP) ## Style, format, file sizes, and no machine or index named
+lint: $(STAMP) ## Style, format, file sizes, no machine or index named, every failure coded
 	@$(BIN)/ruff check --quiet --output-format concise
 	@$(BIN)/ruff format --check --quiet || { echo "run 'make format'"; exit 1; }
 	@$(BIN)/python tools/check_files.py
+	@$(BIN)/python tools/check_raises.py
+	@$(BIN)/python tools/check_codes.py
 
 .PHONY: types
 types: $(STAMP) ## pyright, strict

@@ -249,7 +249,7 @@ async def _errors(recorded: Iterable[Row]) -> Counter[str]:
 
 
 EXPECTED = {
-    400: {"INVALID_REQUEST", "CONTEXT_WINDOW_EXCEEDED", "MODEL_NOT_FOUND", "QUOTA"},
+    400: {"INVALID_REQUEST", "CONTEXT_WINDOW_EXCEEDED", "MODEL_NOT_FOUND", "QUOTA", "AUTH"},
     401: {"AUTH"},
     404: {"MODEL_NOT_FOUND", "HTTP_404"},
     429: {"RATE_LIMIT"},

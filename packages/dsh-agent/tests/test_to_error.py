@@ -5,8 +5,17 @@ import json
 from typing import Any
 
 import pytest
-from dsh_agent import error_data, to_error
-from dsh_llm import HarnessError, LlmError, SystemCallError, freeze_json
+from dsh_agent import to_error
+from dsh_llm import (
+    GroupError,
+    HarnessError,
+    LlmError,
+    SystemCallError,
+    error_data,
+    freeze_json,
+)
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 class Hostile(Exception):  # noqa: N818  # Why: it is what it is called
@@ -185,3 +194,52 @@ def test_the_data_is_json_whatever_is_raised() -> None:
         ExceptionGroup("g", [KeyError()]),
     ):
         assert json.loads(json.dumps(error_data(thrown))) == error_data(thrown)
+
+
+class Masked:
+    """Does not even say what it is."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+def test_the_most_hostile_object_gives_an_error_with_a_code() -> None:
+    """Asked for nothing, huge, or part of itself: there is always a text and a code."""
+    cycle: list[Any] = []
+    cycle.append(cycle)
+    for thrown in (Masked(), cycle, "x" * 1_000_000, type("Empty", (), {"__str__": None})()):
+        error = to_error(thrown)
+        assert isinstance(error, HarnessError)
+        assert (error.code, bool(str(error))) == ("UNKNOWN", True)
+        assert len(error_data(thrown)["message"]) <= 16_384
+
+
+def test_a_group_that_holds_a_cancellation_is_led_by_its_worst_member() -> None:
+    """Such a group is no `Exception`; it is recorded with everyone in it."""
+    members = [asyncio.CancelledError(), LlmError("no", "AUTH"), LlmError("wait", "RATE_LIMIT")]
+    error = to_error(BaseExceptionGroup("several", members))
+
+    assert isinstance(error, GroupError)
+    assert (error.code, [one.code for one in error.errors if isinstance(one, HarnessError)]) == (
+        "AUTH",
+        ["AUTH", "RATE_LIMIT", "ABORTED"],
+    )
+    data = error_data(BaseExceptionGroup("several", members))
+    assert [link["code"] for link in data["members"]] == ["ABORTED", "AUTH", "RATE_LIMIT"]
+
+
+THROWN = st.recursive(
+    st.none() | st.text() | st.binary() | st.floats() | st.builds(ValueError, st.text()),
+    lambda x: st.lists(x) | st.dictionaries(st.text(), x) | st.builds(KeyError, x),
+)
+
+
+@given(THROWN)
+def test_any_object_gives_an_error_with_a_code(thrown: object) -> None:
+    """What is raised is recorded under a code that is text, and as JSON."""
+    error = to_error(thrown)
+    data = error_data(error)
+
+    assert isinstance(error, Exception)
+    assert isinstance(data["code"], str)
+    freeze_json(data)

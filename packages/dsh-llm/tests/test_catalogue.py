@@ -1,9 +1,20 @@
 """The catalogue: its rows agree with themselves, and every way to ask gives the same row."""
 
 import re
+from pathlib import Path
 
 import pytest
-from dsh_llm import ErrorInfo, HarnessCodedError, error_info, get_error_info, get_error_info_by_code
+from dsh_llm import (
+    CallerTypeError,
+    ErrorCode,
+    ErrorInfo,
+    HarnessCodedError,
+    codes_in_range,
+    error_info,
+    error_range,
+    get_error_info,
+    get_error_info_by_code,
+)
 
 RANGES = {
     1: "TOOL",
@@ -20,10 +31,21 @@ RANGES = {
 }
 
 DISPOSITIONS = {"retry", "once", "after", "stop", "outcome"}
+SCOPES = {"call", "step", "turn", "session", "account"}
+SNAPSHOT = Path(__file__).parent / "catalogue.snapshot"
 ROWS = [row for n in range(1000, 12000) if (row := get_error_info_by_code(n))]
 
 CODES = {
     "UNKNOWN_TOOL": 1001,
+    "NETWORK_ERROR": 11001,
+    "SERVICE_UNAVAILABLE": 11002,
+    "STREAM_ERROR": 5006,
+    "NO_MODEL": 5001,
+    "MISSING_EXTRA": 5001,
+    "UNKNOWN_MODEL": 5004,
+    "INVALID_TOOL": 7001,
+    "DUPLICATE_TOOL": 7001,
+    "NOT_JSON": 7003,
     "INVALID_ARGS": 1002,
     "TOOL_EXECUTION_FAILED": 1003,
     "INVALID_TOOL_OUTPUT": 1003,
@@ -54,7 +76,8 @@ CODES = {
 def test_it_has_46_rows_in_11_ranges() -> None:
     """The seed's 44 numbers, and two that it lacks: quota and refusal."""
     assert len(ROWS) == 46
-    assert {row.number // 1000 for row in ROWS} == RANGES.keys()
+    assert {row.range for row in ROWS} == RANGES.keys()
+    assert [row for n in RANGES for row in codes_in_range(n)] == ROWS
 
 
 def test_nothing_is_given_twice() -> None:
@@ -67,20 +90,23 @@ def test_nothing_is_given_twice() -> None:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key)
 def test_a_row_is_whole(row: ErrorInfo) -> None:
     """The key names its range, the words are there, the verdict is one of the known."""
-    assert row.key.startswith(f"{RANGES[row.number // 1000]}_")
+    assert row.key.startswith(f"{RANGES[row.range]}_")
     assert re.fullmatch(r"[A-Z][A-Z_]+[A-Z]", row.key)
     assert row.title.strip() == row.title != ""
     assert row.recovery.endswith(".")
     assert row.disposition in DISPOSITIONS
     assert re.fullmatch(r"[a-z]+(_[a-z]+)*", row.action)
-    assert row.docs.endswith(f"#{row.number}")
+    assert row.scope in SCOPES
+    assert row.http_status is None or 400 <= row.http_status < 600
+    assert row.docs == f"docs/error-codes.md#{row.number}"
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key)
 def test_every_way_leads_to_the_same_row(row: ErrorInfo) -> None:
     """Key, each code and number are the same question."""
     assert error_info(row.key) is row
-    assert error_info(row.number) is row
+    assert row.number is not None
+    assert error_info(row.number) is get_error_info_by_code(row.number) is row
     assert get_error_info(row.key) is row
     assert all(error_info(code) is row for code in row.codes)
     assert str(HarnessCodedError(row.key)) == f"[{row.number}] {row.title}"
@@ -106,6 +132,45 @@ def test_some_numbers_have_no_row(number: int) -> None:
     """The gap in the sessions' range stays a gap, and a bool is no number."""
     assert error_info(number) is None
     assert get_error_info_by_code(number) is None
+
+
+def test_no_row_changes_unseen() -> None:
+    """A rename, another number or another disposition shows as a difference of the snapshot."""
+    lines = [f"{row.number} {row.key} {row.disposition}\n" for row in ROWS]
+    assert "".join(lines) == SNAPSHOT.read_text(encoding="utf-8")
+
+
+def test_the_constants_are_the_keys() -> None:
+    """`ErrorCode` has each key as a plain string of the same name, and nothing else."""
+    constants = {name: value for name, value in vars(ErrorCode).items() if name.isupper()}
+    assert constants == {row.key: row.key for row in ROWS}
+    assert {type(value) for value in constants.values()} == {str}
+
+
+@pytest.mark.parametrize(
+    ("number", "found"), [(1003, 1), (10002, 10), (11005, 11), (None, 0), (0, 0), (999, 0)]
+)
+def test_a_range_is_found_by_division(number: int | None, found: int) -> None:
+    """The first digit would file 10002 under 1xxx; no number is range 0."""
+    assert error_range(number) == found
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_a_bool_has_no_range(value: bool) -> None:  # noqa: FBT001  # Why: it is the case
+    """It is an int by descent alone."""
+    with pytest.raises(CallerTypeError) as caught:
+        error_range(value)
+    assert caught.value.code_num == 7003
+
+
+def test_a_range_that_is_not_there_is_empty() -> None:
+    """Asking for it is no error."""
+    assert codes_in_range(12) == codes_in_range(-1) == codes_in_range(0) == ()
+
+
+def test_a_tool_s_failure_ends_a_call_and_a_checkpoint_s_never_a_turn() -> None:
+    """The scope of 1xxx and 6xxx is the call."""
+    assert {row.scope for n in (1, 6) for row in codes_in_range(n)} == {"call"}
 
 
 def test_only_the_key_is_the_key() -> None:

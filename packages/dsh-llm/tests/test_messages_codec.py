@@ -9,7 +9,7 @@ from dsh_llm import (
     Block,
     BlockEnd,
     BlockStart,
-    ContentError,
+    CallerTypeError,
     FinishChunk,
     FinishReason,
     FrozenDict,
@@ -317,7 +317,7 @@ def test_content_may_be_given_short() -> None:
 @pytest.mark.parametrize("content", [b"bytes", None, 5, ["text"], [None], {"type": "text"}])
 def test_content_that_is_neither_text_nor_blocks_is_refused(content: Any) -> None:
     """The caller's mistake has a code, and is a TypeError for old code."""
-    with pytest.raises(ContentError) as caught:
+    with pytest.raises(CallerTypeError) as caught:
         text_blocks(content)
 
     assert caught.value.code == "VALIDATION_TYPE_MISMATCH"

@@ -8,7 +8,16 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-from dsh_llm import FinishChunk, Llm, LlmError, Message, ModelRequest, TextBlock, TextDelta
+from dsh_llm import (
+    FinishChunk,
+    Llm,
+    LlmError,
+    Message,
+    ModelRequest,
+    TextBlock,
+    TextDelta,
+    scrub,
+)
 from dsh_llm.adapters.openai import OpenAIAdapter
 from dsh_llm.testing import FakeClock, LoopbackServer, Reply
 
@@ -154,6 +163,7 @@ def test_the_providers_own_names_and_the_request_id_are_kept() -> None:
     error = fails(400, body, {"x-request-id": "req-1"})
     assert error.request_id == "req-1"
     assert error.context == {
+        "classified_by": "provider.status",
         "provider_code": "weird",
         "provider_type": "odd",
         "provider_param": "messages[0]",
@@ -282,6 +292,14 @@ def test_the_key_is_in_no_part_of_an_error() -> None:
         assert KEY not in shown + repr(pickle.loads(pickle.dumps(error)))  # noqa: S301  # Why: our own bytes
         assert "***" in error.message
     assert fails(401, {"error": {"message": "a k in it"}}, key="k").message == "a k in it"
+
+
+def test_the_adapters_credentials_are_kept_out_of_everything_that_leaves() -> None:
+    """Its key, and what its own headers hold under a secret's name, however opaque."""
+    key, token = "opaque-key-of-nobody", "opaque-token-of-nobody"
+    headers = {"X-Auth-Token": token, "X-Plan": "opaque-plan-of-nobody"}
+    OpenAIAdapter("m", base_url="http://x.test", api_key=key, extra_headers=headers)
+    assert scrub(f"{key} {token} opaque-plan-of-nobody") == "*** *** opaque-plan-of-nobody"
 
 
 def test_an_error_crosses_processes_whole() -> None:

@@ -323,4 +323,4 @@ def test_a_base_url_that_is_none_is_refused_at_once(url: str) -> None:
     """Before anything is sent."""
     with pytest.raises(HarnessError) as raised:
         at(url)
-    assert raised.value.code == "INVALID_REQUEST"
+    assert raised.value.code == "INVALID_BASE_URL"

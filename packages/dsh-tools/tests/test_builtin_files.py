@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dsh_llm import thaw_json
+from dsh_llm import SystemCallError, thaw_json
 from dsh_tools import ToolExecutionResult, ToolRegistry
 from dsh_tools.builtin import FsError, file_tools
 
@@ -77,8 +77,9 @@ def test_a_root_must_be_there(tmp_path: Path) -> None:
 
 def test_a_root_must_be_a_folder(root: Path) -> None:
     """A file is refused when the tools are made, not when they are first used."""
-    with pytest.raises(NotADirectoryError):
+    with pytest.raises(SystemCallError) as caught:
         file_tools(root / "a.txt")
+    assert caught.value.code == "ENOTDIR"
 
 
 def test_a_file_is_read_as_it_is(root: Path) -> None:

@@ -10,7 +10,7 @@ from dsh_agent._history import derive_messages
 from dsh_agent._jsonl import JsonlFile, JsonlStore, read_jsonl
 from dsh_agent._session import Clock, Session
 from dsh_agent._store import LogWriter, MemoryStore, OpenedLog, SessionStore, StorageError
-from dsh_agent._to_error import error_data, to_error
+from dsh_agent._to_error import to_error
 from dsh_agent._types import (
     AGENT_CONTINUE,
     AGENT_REQUEST,
@@ -39,7 +39,6 @@ __all__ = [
     "SessionStore",
     "StorageError",
     "derive_messages",
-    "error_data",
     "read_jsonl",
     "row_schema",
     "to_error",

@@ -15,11 +15,13 @@ from dsh_llm import (
     ToolCallBlock,
     blocks_from_json,
     blocks_to_json,
+    classify_error,
+    scrub,
+    text_of,
 )
 from dsh_tools import ToolErrorInfo, ToolExecutionResult, ToolRegistry
 
 from dsh_agent._parts import Parts
-from dsh_agent._to_error import coded, text_of
 
 Outcome: TypeAlias = ToolExecutionResult | BaseException
 
@@ -144,10 +146,10 @@ class CallRunner:
 
     def _cut_short(self, call: ToolCallBlock, error: BaseException) -> ToolExecutionResult:
         started = call.id in self._started
-        why = coded(error) if started else _not_started(error)
+        why = classify_error(error, seam="runtime") if started else _not_started(error)
         return ToolExecutionResult(
             call.id,
-            (TextBlock(f"Error: {text_of(error if started else why)}"),),
+            (TextBlock(f"Error: {scrub(text_of(error if started else why))}"),),
             is_error=True,
             error=ToolErrorInfo(why.name, why.code),
             failure=FrozenDict(effect="unknown" if started else "none"),

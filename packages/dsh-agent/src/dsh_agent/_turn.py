@@ -11,6 +11,8 @@ from dsh_llm import (
     Message,
     ModelRequest,
     blocks_to_json,
+    error_data,
+    error_link,
     is_harness_error,
     usage_to_json,
 )
@@ -19,7 +21,7 @@ from dsh_agent._calls import CallRunner
 from dsh_agent._inbox import Input
 from dsh_agent._parts import Parts
 from dsh_agent._step import Answer, ask
-from dsh_agent._to_error import error_data, error_link, to_error
+from dsh_agent._to_error import to_error
 from dsh_agent._types import (
     AGENT_CONTINUE,
     AGENT_REQUEST,

@@ -25,6 +25,7 @@ USAGE_CODES: Final = frozenset(
         "INVALID_CREDENTIAL",
         "MISSING_CREDENTIAL",
         "MISSING_EXTRA",
+        "UNKNOWN_CODE",
         "UNKNOWN_MODEL",
     }
 )

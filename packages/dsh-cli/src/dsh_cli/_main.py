@@ -39,6 +39,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_log(log.add_parser("show", help="tell what happened"), _show)
     _add_log(log.add_parser("check", help="check every invariant"), _check)
+    errors = commands.add_parser("errors", help="look codes up").add_subparsers(
+        required=True, metavar="COMMAND"
+    )
+    _add_errors_list(errors.add_parser("list", help="tell every code"))
+    _add_errors_explain(errors.add_parser("explain", help="tell what to do about one"))
     return parser
 
 
@@ -72,6 +77,18 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 def _add_log(parser: argparse.ArgumentParser, command: object) -> None:
     parser.add_argument("file", metavar="FILE")
     parser.set_defaults(command=command)
+
+
+def _add_errors_list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--range", metavar="RANGE", help="one range, such as 5xxx")
+    parser.add_argument("--json", action="store_true", help="write a JSON array")
+    parser.set_defaults(command=_list_codes)
+
+
+def _add_errors_explain(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("code", metavar="CODE|NUMBER")
+    parser.add_argument("--json", action="store_true", help="write a JSON object")
+    parser.set_defaults(command=_explain_code)
 
 
 def _run(args: argparse.Namespace, screen: Screen) -> Exit:
@@ -111,6 +128,18 @@ def _check(args: argparse.Namespace, screen: Screen) -> Exit:
     from dsh_cli._log import check_file
 
     return check_file(args.file, screen)
+
+
+def _list_codes(args: argparse.Namespace, screen: Screen) -> Exit:
+    from dsh_cli._codes import list_codes
+
+    return list_codes(args.range, screen, as_json=args.json)
+
+
+def _explain_code(args: argparse.Namespace, screen: Screen) -> Exit:
+    from dsh_cli._codes import explain_code
+
+    return explain_code(args.code, screen, as_json=args.json)
 
 
 def _model(name: str, base_url: str | None) -> LlmAdapter:

@@ -8,9 +8,9 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple, Self
 
-from dsh_agent import Agent, JsonlFile, error_data
+from dsh_agent import Agent, JsonlFile
 from dsh_invariants import invariants
-from dsh_llm import LlmAdapter, LogEvent
+from dsh_llm import LlmAdapter, LogEvent, error_data
 from dsh_tools.builtin import file_tools
 
 from dsh_cli._exit import Exit, exit_for

@@ -29,6 +29,7 @@ from dsh_llm._messages import (
     ToolResultBlock,
     UnknownBlock,
 )
+from dsh_llm._scrub import scrub
 from dsh_llm._structure import BLOCK_FIELDS, is_block, is_count
 
 
@@ -111,7 +112,7 @@ def source_to_json(source: MessageSource) -> dict[str, Any]:
 
 
 def finish_to_json(reason: FinishReason) -> dict[str, Any]:
-    """Return kind, message and code, and of an error its name, status, ids and delay."""
+    """Return kind, message and code, and of an error its name, status, ids and delay, scrubbed."""
     data = {"kind": reason.kind, "message": reason.message, "code": reason.code}
     error = reason.error
     if error is not None:
@@ -122,7 +123,7 @@ def finish_to_json(reason: FinishReason) -> dict[str, Any]:
             "request_id": error.request_id,
             "retry_after": error.retry_after,
         }
-    return {key: value for key, value in data.items() if _is_scalar(value)}
+    return scrub({key: value for key, value in data.items() if _is_scalar(value)})
 
 
 def chunk_to_json(chunk: StreamChunk) -> FrozenDict:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NoReturn, Self, TypeAlias, cast, final
 
+from dsh_llm._domain_errors import CallerTypeError
 from dsh_llm._errors import HarnessError
 from dsh_llm._text import described
 
@@ -50,7 +51,7 @@ class FrozenDict(dict[str, Any]):
         """Do nothing: `__new__` has filled it, and nobody fills it again."""
 
     def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
-        raise TypeError("a FrozenDict cannot be changed: build a new one")
+        raise CallerTypeError("a FrozenDict cannot be changed: build a new one")
 
     __setitem__ = __delitem__ = _refuse
     pop = popitem = clear = update = setdefault = __ior__ = _refuse  # type: ignore[assignment]  # Why: a mutator here only ever refuses

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, cast
 
-from dsh_llm._errors import HarnessError
+from dsh_llm._domain_errors import CallerTypeError
 from dsh_llm._json import FrozenDict
 
 if TYPE_CHECKING:
@@ -148,18 +148,11 @@ BLOCK_KINDS: Final = (
 )
 
 
-class ContentError(HarnessError, TypeError):
-    """What was given as content is no text and no blocks. Code `VALIDATION_TYPE_MISMATCH`.
-
-    Who acts: the caller.
-    """
-
-
 def text_blocks(content: "str | Block | Sequence[Block]") -> tuple[Block, ...]:
     """Return *content* as a tuple of blocks: a string becomes one text block.
 
     Raises:
-        ContentError: `VALIDATION_TYPE_MISMATCH` for anything else.
+        CallerTypeError: `VALIDATION_TYPE_MISMATCH` for anything else.
     """
     if isinstance(content, str):
         return (TextBlock(content),)
@@ -171,4 +164,4 @@ def text_blocks(content: "str | Block | Sequence[Block]") -> tuple[Block, ...]:
         return cast("tuple[Block, ...]", tuple(items))
     kind = type(content).__name__
     text = f"content is text, a block or a list of blocks, and not this {kind}"
-    raise ContentError(text, "VALIDATION_TYPE_MISMATCH")
+    raise CallerTypeError(text)

@@ -3,17 +3,19 @@
 from dsh_llm._abort import AbortSignal, aborted_error
 from dsh_llm._chunks import FinishChunk, FinishReason
 from dsh_llm._errors import HarnessError, LlmError, is_harness_error
-from dsh_llm._text import text_of
 
 
 def failure(error: BaseException, signal: AbortSignal | None = None) -> FinishChunk:
     """Return the terminal chunk that carries *error*, coded.
 
-    A `HarnessError` is carried as it is; an `OSError` becomes `TRANSPORT`, a `TimeoutError`
-    `TIMEOUT`, anything else `UNKNOWN`, each as `LlmError` with the original as its cause. When
-    *signal* has fired, whatever the adapter made of it, the stream was aborted.
+    A `HarnessError` is carried as it is, anything else as the classifiers have it at the provider
+    (`classify_error`). When *signal* has fired, whatever the adapter made of it, the stream was
+    aborted.
     """
-    coded = _coded(error)
+    # Why: only a process in which something fails needs the classifiers.
+    from dsh_llm._classify import classify_error
+
+    coded = classify_error(error, seam="provider")
     if signal is not None and signal.reason is not None and coded.code != "ABORTED":
         coded = aborted_error(signal.reason)
         coded.cause = error
@@ -36,19 +38,3 @@ def error_of(reason: FinishReason) -> HarnessError:
 
 def _terminal(kind: str, error: HarnessError) -> FinishChunk:
     return FinishChunk(FinishReason(kind, error.message, error.code, error))
-
-
-def _coded(error: BaseException) -> HarnessError:
-    if is_harness_error(error):
-        return error
-    return LlmError(text_of(error), _code(error), cause=error)
-
-
-def _code(error: BaseException) -> str:
-    import asyncio
-
-    if isinstance(error, asyncio.CancelledError):
-        return "ABORTED"
-    if isinstance(error, TimeoutError):
-        return "TIMEOUT"
-    return "TRANSPORT" if isinstance(error, OSError) else "UNKNOWN"

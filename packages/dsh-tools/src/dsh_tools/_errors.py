@@ -4,9 +4,9 @@ import difflib
 from collections.abc import Iterable
 from typing import Final
 
-from dsh_llm import HarnessError
+from dsh_llm import HarnessError, mend_surrogates
 
-from dsh_tools._text import clean, shorten
+from dsh_tools._text import shorten
 
 MAX_VIOLATIONS: Final = 50
 MAX_NAMES: Final = 20
@@ -39,7 +39,7 @@ class ToolNotFoundError(HarnessError, KeyError):
     def __init__(self, tool_name: str, known: Iterable[str] = ()) -> None:
         """Name what there is instead, from *known*."""
         self.tool_name = tool_name
-        text = f'unknown tool "{clean(shorten(tool_name))}"'
+        text = f'unknown tool "{mend_surrogates(shorten(tool_name))}"'
         super().__init__(f"{text}{_hint(tool_name, list(known))}", "UNKNOWN_TOOL", effect="none")
 
 

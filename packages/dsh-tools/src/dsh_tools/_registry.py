@@ -14,6 +14,7 @@ from dsh_llm import (
     Interruptible,
     TextBlock,
     ToolSchema,
+    text_of,
 )
 
 from dsh_tools._calls import (
@@ -27,7 +28,6 @@ from dsh_tools._calls import (
 from dsh_tools._errors import ToolDefinitionError, ToolNotFoundError
 from dsh_tools._results import failed, succeeded
 from dsh_tools._signature import Bound
-from dsh_tools._text import text_of
 from dsh_tools._threads import Threads
 from dsh_tools._tool import Tool
 

@@ -10,21 +10,24 @@ from dsh_llm import (
     HarnessError,
     ImageBlock,
     ReasoningBlock,
-    SystemCallError,
     TextBlock,
     ToolCallBlock,
     ToolResultBlock,
     UnknownBlock,
-    is_harness_error,
+    error_data,
+    error_leaves,
     is_violation,
+    mend_surrogates,
+    scrub,
+    text_of,
+    try_classify,
 )
 
 from dsh_tools._calls import ToolErrorInfo, ToolExecutionResult
 from dsh_tools._errors import ToolArgsError, ToolNotFoundError
-from dsh_tools._text import clean, error_text, leaves, text_of
+from dsh_tools._text import error_text
 
 MAX_TRACE: Final = 8_000
-MAX_CHAIN: Final = 10
 
 _BLOCKS: Final = (
     TextBlock,
@@ -48,7 +51,7 @@ def to_blocks(value: Any) -> tuple[Block, ...]:
     if value is None:
         return (TextBlock(""),)
     if isinstance(value, str):
-        return (TextBlock(clean(str.__str__(value))),)
+        return (TextBlock(mend_surrogates(str.__str__(value))),)
     if isinstance(value, _BLOCKS):
         return (_cleaned(value),)
     if isinstance(value, (list, tuple)) and value:
@@ -69,26 +72,24 @@ def failed(call_id: str, error: BaseException) -> ToolExecutionResult:
     Raises:
         HarnessError: A broken invariant, which no tool result may hide.
     """
-    for leaf in leaves(error):
+    for leaf in error_leaves(error):
         if is_violation(leaf):
             raise leaf
     coded = classified(error)
     info = None if coded is None else ToolErrorInfo(coded.name, coded.code)
-    content = (TextBlock(f"Error: {error_text(error)}"),)
+    content = (TextBlock(f"Error: {scrub(error_text(error))}"),)
     return ToolExecutionResult(call_id, content, True, info, _failure(error, coded))  # noqa: FBT003  # Why: a named tuple's field
 
 
 def classified(error: BaseException) -> HarnessError | None:
-    """Return *error* as one of ours, if it is or if the operating system gave it a number."""
-    if is_harness_error(error):
-        return error
-    if isinstance(error, OSError) and isinstance(error.errno, int):
-        return SystemCallError(error)
-    return None
+    """Return *error* as one of ours if it is one, or if a classifier knows it, else `None`."""
+    return try_classify(error, seam="tool")
 
 
 def _cleaned(block: Block) -> Block:
-    return block._replace(text=clean(block.text)) if isinstance(block, TextBlock) else block
+    return (
+        block._replace(text=mend_surrogates(block.text)) if isinstance(block, TextBlock) else block
+    )
 
 
 def _json(value: Any) -> str:
@@ -117,31 +118,11 @@ def _failure(error: BaseException, coded: HarnessError | None) -> FrozenDict | N
 
 
 def _record(error: BaseException, coded: HarnessError | None) -> FrozenDict:
-    chain = [_described(each) for each in _chain(coded or error)]
-    trace = "".join(traceback.format_exception(error))
-    record: dict[str, Any] = {"chain": chain, "traceback": clean(trace[-MAX_TRACE:])}
+    link = error_data(coded or error)
+    chain = [link, *link.pop("chain")]
+    # Why: scrubbed before it is cut, for half a secret is not known as one.
+    trace = mend_surrogates(scrub("".join(traceback.format_exception(error)))[-MAX_TRACE:])
+    record: dict[str, Any] = {"chain": chain, "traceback": trace}
     if coded is not None and coded.effect is not None:
         record["effect"] = coded.effect
     return FrozenDict(record)
-
-
-def _chain(error: BaseException) -> Iterator[object]:
-    seen: list[object] = []
-    cause: object = error
-    while cause is not None and len(seen) < MAX_CHAIN and not any(cause is one for one in seen):
-        seen.append(cause)
-        yield cause
-        cause = _cause_of(cause)
-
-
-def _cause_of(error: object) -> object:
-    if not isinstance(error, BaseException):
-        return None
-    behind = getattr(error, "cause", None) if is_harness_error(error) else None
-    hidden = None if error.__suppress_context__ else error.__context__
-    return behind or error.__cause__ or hidden
-
-
-def _described(error: object) -> dict[str, str]:
-    told = {"name": type(error).__name__, "message": text_of(error)}
-    return told | {"code": error.code} if is_harness_error(error) else told

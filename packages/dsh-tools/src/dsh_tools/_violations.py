@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from dsh_tools._text import clean, listed, shorten
+from dsh_llm import mend_surrogates
+
+from dsh_tools._text import listed, shorten
 
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and positions from the top of the arguments; empty for the arguments as a whole."""
@@ -35,7 +37,7 @@ def shown(path: Path) -> str:
     if not path:
         return "arguments"
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return clean(shorten("".join(parts).removeprefix("."), MAX_PATH))
+    return mend_surrogates(shorten("".join(parts).removeprefix("."), MAX_PATH))
 
 
 def alternatives(path: Path, failures: Sequence[Sequence[Violation]]) -> list[Violation]:

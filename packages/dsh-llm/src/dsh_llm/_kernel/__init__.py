@@ -2,14 +2,13 @@
 
 from dsh_llm._kernel._context import Context, Plugin
 from dsh_llm._kernel._events import Check, Disposer, Gather, Next, Signal, Waterfall
-from dsh_llm._kernel._reports import GroupError, report
+from dsh_llm._kernel._reports import report
 
 __all__ = [
     "Check",
     "Context",
     "Disposer",
     "Gather",
-    "GroupError",
     "Next",
     "Plugin",
     "Signal",

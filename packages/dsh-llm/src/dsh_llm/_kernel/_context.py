@@ -13,11 +13,12 @@ from typing import (
     overload,
 )
 
+from dsh_llm._domain_errors import NotWiredError
 from dsh_llm._errors import HarnessError
+from dsh_llm._groups import GroupError
 from dsh_llm._kernel._dispatch import descend, require_sync, tell, wait_for
 from dsh_llm._kernel._events import Check, Disposer, Gather, Next, Signal, Waterfall
 from dsh_llm._kernel._hub import Hub
-from dsh_llm._kernel._reports import GroupError
 from dsh_llm._kernel._scope import Cleanup, Scope
 from dsh_llm._kernel._starter import Pending
 
@@ -115,10 +116,10 @@ class Context:
         """Return the tree's *kind*.
 
         Raises:
-            HarnessError: `NO_SERVICE` when nobody provides it.
+            NotWiredError: `NO_SERVICE` when nobody provides it.
         """
         if kind not in self._hub.services:
-            raise HarnessError(f"no service {kind.__name__!r} is provided", "NO_SERVICE")
+            raise NotWiredError(kind.__name__)
         return cast("T", self._hub.services[kind])
 
     def own(self, cleanup: Cleanup) -> Disposer:

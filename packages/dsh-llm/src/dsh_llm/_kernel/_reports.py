@@ -1,30 +1,22 @@
-"""Where contained failures go: the log of the process, or one error for several."""
-
-from collections.abc import Sequence
+"""Where contained failures go: the log of the process, or out."""
 
 from dsh_llm._errors import HarnessError
-from dsh_llm._text import described
-
-
-class GroupError(HarnessError):
-    """Several pieces of work ran, and some failed; `errors` has every failure, in order.
-
-    Codes: `GATHER_FAILED` (listeners of a gather), `CLOSE_FAILED` (clean-ups of a scope). The
-    cause is an `ExceptionGroup` of the same errors.
-    """
-
-    def __init__(self, message: str, code: str, errors: Sequence[Exception]) -> None:
-        """Say what failed in *message* and append each error's own text."""
-        texts = "; ".join(described(error) for error in errors)
-        super().__init__(f"{message}: {texts}", code, cause=ExceptionGroup(message, list(errors)))
-        self.errors = tuple(errors)
+from dsh_llm._scrub import scrub
 
 
 def report(where: str, error: BaseException) -> None:
-    """Write a contained failure to the `dsh` logger, with its traceback."""
+    """Write a contained failure to the `dsh` logger, with its traceback, scrubbed."""
     import logging
+    import traceback
 
-    logging.getLogger("dsh").error("contained failure in %s", where, exc_info=error)
+    logger = logging.getLogger("dsh")
+    told = "contained failure in %s"
+    exc_info = (type(error), error, error.__traceback__)
+    record = logger.makeRecord(logger.name, logging.ERROR, __file__, 0, told, (where,), exc_info)
+    # Why: formatters take this text if there is one, and format what was raised, raw, if not.
+    record.exc_text = scrub("".join(traceback.format_exception(error))).rstrip()
+    if logger.isEnabledFor(record.levelno):
+        logger.handle(record)
 
 
 def containable(error: BaseException) -> Exception:

@@ -5,8 +5,9 @@ from contextvars import ContextVar, copy_context
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dsh_llm._errors import HarnessError
+from dsh_llm._groups import GroupError
 from dsh_llm._kernel._events import Disposer
-from dsh_llm._kernel._reports import GroupError, containable, report
+from dsh_llm._kernel._reports import containable, report
 from dsh_llm._kernel._tasks import close_unused, contained, has_loop, in_turn, joined, stopping
 
 if TYPE_CHECKING:

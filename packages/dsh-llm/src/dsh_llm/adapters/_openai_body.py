@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from dsh_llm._chunks import StreamChunk
+from dsh_llm._classify import excerpt, parse_body
 from dsh_llm._errors import LlmError
-from dsh_llm.adapters._error_body import excerpt, parse_body
 from dsh_llm.adapters._failures import in_band_error
 from dsh_llm.adapters._openai_stream import ChatTranslator
 from dsh_llm.adapters._sse import SseDecoder, SseEvent

@@ -6,7 +6,8 @@ from typing import Any, Final, NamedTuple, cast
 
 from dsh_llm._chunks import BlockEnd, BlockStart, StreamChunk, ToolCallDelta
 from dsh_llm._messages import ToolCallBlock
-from dsh_llm.adapters._surrogates import SurrogateJoiner, mend_surrogates
+from dsh_llm._text import mend_surrogates
+from dsh_llm.adapters._surrogates import SurrogateJoiner
 from dsh_llm.adapters._tool_names import ToolNames
 
 _PLACEHOLDER: Final = "{}"

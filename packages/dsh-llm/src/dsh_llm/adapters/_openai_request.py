@@ -17,7 +17,7 @@ from dsh_llm._messages import (
     ToolSchema,
     UnknownBlock,
 )
-from dsh_llm.adapters._surrogates import mend_surrogates
+from dsh_llm._text import mend_surrogates
 from dsh_llm.adapters._tool_names import ToolNames
 
 NO_EXTRA: Final[Mapping[str, Any]] = {}

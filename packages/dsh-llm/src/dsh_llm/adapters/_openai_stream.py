@@ -15,9 +15,9 @@ from dsh_llm._chunks import (
     TextDelta,
     UsageChunk,
 )
+from dsh_llm._classify import excerpt
 from dsh_llm._errors import LlmError
 from dsh_llm._messages import ReasoningBlock, TextBlock
-from dsh_llm.adapters._error_body import excerpt
 from dsh_llm.adapters._failures import in_band_error
 from dsh_llm.adapters._openai_calls import CallPart, OpenCall, OpenCalls, call_start, read_part
 from dsh_llm.adapters._openai_prose import reasoning_of, text_of

@@ -1,13 +1,6 @@
 """Text without lone surrogates: they are no Unicode, and neither a log nor a wire takes them."""
 
-
-def mend_surrogates(text: str) -> str:
-    """Return *text* with surrogate pairs joined and lone ones replaced by U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+from dsh_llm._text import mend_surrogates
 
 
 class SurrogateJoiner:

@@ -12,11 +12,13 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from dsh_llm._chunks import StreamChunk
+from dsh_llm._classify import request_id_of
 from dsh_llm._errors import LlmError
 from dsh_llm._messages import ModelRequest
+from dsh_llm._scrub import is_secret_key
+from dsh_llm._secrets import register_secret
 from dsh_llm.adapters._extras import missing_extra
 from dsh_llm.adapters._failures import (
-    request_id,
     response_error,
     scrubbed,
     timeout_error,
@@ -87,7 +89,7 @@ class OpenAIAdapter:
 
         Raises:
             LlmError: `MISSING_CREDENTIAL` naming the variable to set, `INVALID_CREDENTIAL`,
-                `INVALID_REQUEST` for a base URL that is none.
+                `INVALID_BASE_URL` for a base URL that is none.
         """
         url = base_url or OPENAI.base_url_from_environment()
         self.model = model
@@ -103,6 +105,7 @@ class OpenAIAdapter:
         limit_key = "max_completion_tokens" if url is None else "max_tokens"
         self._dialect = Dialect(model, dict(extra_body or {}), limit_key)
         self._client: tuple[asyncio.AbstractEventLoop, openai.AsyncOpenAI] | None = None
+        _register_secrets(self._key, self._headers)
 
     def __repr__(self) -> str:
         return f"OpenAIAdapter({self.model!r}, base_url={_origin(self._url)!r})"
@@ -126,7 +129,7 @@ class OpenAIAdapter:
             async for chunk in self._read(response, ChatBody(ChatTranslator(names))):
                 yield chunk
         except LlmError as error:
-            error.request_id = error.request_id or request_id(response.headers)
+            error.request_id = error.request_id or request_id_of(response.headers)
             raise scrubbed(error, self._secret) from error.__cause__
         finally:
             await response.aclose()
@@ -227,6 +230,14 @@ class OpenAIAdapter:
         return "" if self._key == NO_KEY else self._key
 
 
+def _register_secrets(key: str, headers: Mapping[str, str]) -> None:
+    # Why: for good, since errors that quote a credential outlive the adapter.
+    register_secret(key)
+    for name, value in headers.items():
+        if is_secret_key(name):
+            register_secret(value)
+
+
 async def _settle(pieces: AsyncIterator[bytes]) -> None:
     # Why: only a response that was read to its end leaves a connection that can be used again.
     with suppress(TimeoutError, httpx2.RequestError, OSError):
@@ -239,8 +250,10 @@ def _checked_url(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme in {"http", "https"} and parts.hostname:
         return url
-    text = f"not an http(s) base URL: {_origin(url)!r}"
-    raise LlmError(text, "INVALID_REQUEST", context={"base_url": _origin(url)})
+    # Why: what stands before an @ may be a password, and this goes into messages.
+    given = url.rpartition("@")[2].partition("?")[0]
+    text = f"not an http(s) base URL: {given!r}"
+    raise LlmError(text, "INVALID_BASE_URL", context={"base_url": given})
 
 
 def _origin(url: str) -> str:

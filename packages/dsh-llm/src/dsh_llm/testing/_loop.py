@@ -5,7 +5,20 @@ import selectors
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from dsh_llm._errors import HarnessError
+
 T = TypeVar("T")
+
+
+class DeadlockError(HarnessError, RuntimeError):
+    """In virtual time nothing is ready and no timer is set. Code `DEADLOCK`.
+
+    Who acts: whoever wrote the test, or what it waits for.
+    """
+
+    def __init__(self) -> None:
+        """Say so."""
+        super().__init__("deadlock: nothing is ready and no timer is set", "DEADLOCK")
 
 
 class _JumpingSelector(selectors.DefaultSelector):
@@ -18,7 +31,7 @@ class _JumpingSelector(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0)
         if not ready and timeout is None:
-            raise RuntimeError("deadlock: nothing is ready and no timer is set")
+            raise DeadlockError
         self.slept += 0.0 if ready else max(0.0, timeout or 0.0)
         return ready
 

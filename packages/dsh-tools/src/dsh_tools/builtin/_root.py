@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dsh_llm import HarnessError
+from dsh_llm import HarnessError, SystemCallError
 
 
 class FsError(HarnessError):
@@ -26,11 +26,13 @@ class Root:
         """Resolve *folder*, once.
 
         Raises:
-            OSError: When there is no such folder; `NotADirectoryError` for a file.
+            OSError: When there is no such folder.
+            SystemCallError: `ENOTDIR` for a file.
         """
         self._folder = Path(folder).resolve(strict=True)
         if not self._folder.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+            refusal = OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+            raise SystemCallError(refusal)
 
     def locate(self, path: str) -> Path:
         """Return where *path* leads, through all symbolic links.

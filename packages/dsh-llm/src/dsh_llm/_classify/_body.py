@@ -2,15 +2,14 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 MAX_MESSAGE: Final = 1000
 MAX_EXCERPT: Final = 200
 _ERROR_STATUSES: Final = range(400, 600)
 _MESSAGE_KEYS: Final = ("message", "detail", "msg", "error_description", "title")
-_STATUS_KEYS: Final = ("code", "status_code", "status", "http_status")
-_UNSEEN: Final = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_UNSEEN: Final = r"(?is)<(script|style)\b.*?</\1>|<[^>]*>"
 
 
 class ErrorReport(NamedTuple):
@@ -21,6 +20,13 @@ class ErrorReport(NamedTuple):
     type: str = ""
     param: str = ""
     status: int | None = None
+    reason: str = ""
+    """A name that is in neither `code` nor `type`, as Google's services have it."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that it gives the failure, the most exact first."""
+        return tuple(filter(None, (self.code, self.reason, self.type)))
 
 
 def parse_body(text: str) -> Any:
@@ -37,8 +43,10 @@ def read_report(body: Any) -> ErrorReport:
     Shapes: `{error: {message, code, type}}`, `{error: "text"}`, `{detail}`, `{message}`, and a list
     that begins with one of these.
     """
-    if isinstance(body, list) and body:
-        return read_report(cast("list[Any]", body)[0])
+    for _ in range(_MAX_LISTS):
+        if not (isinstance(body, list) and body):
+            break
+        body = cast("list[Any]", body)[0]
     if not isinstance(body, dict):
         return ErrorReport(message=excerpt(body) if isinstance(body, str) else "")
     outer = cast("dict[str, Any]", body)
@@ -52,23 +60,39 @@ def read_report(body: Any) -> ErrorReport:
 
 def excerpt(text: str, limit: int = MAX_EXCERPT) -> str:
     """Return the beginning of *text*, without markup, on one line."""
-    shown = " ".join(_UNSEEN.sub(" ", text[: limit * 20]).split())
+    shown = " ".join(re.sub(_UNSEEN, " ", text[: limit * 20]).split())
     return shown if len(shown) <= limit else f"{shown[:limit]}..."
 
 
 def _report(fields: Mapping[str, Any], message: str) -> ErrorReport:
-    statuses = (_status(fields.get(key)) for key in _STATUS_KEYS)
+    code, status = fields.get("code"), fields.get("status")
     return ErrorReport(
-        message=message[:MAX_MESSAGE],
-        code=_name(fields.get("code")),
-        type=_name(fields.get("type")),
-        param=_name(fields.get("param")),
-        status=next((status for status in statuses if status is not None), None),
+        message[:MAX_MESSAGE],
+        _name(code),
+        _name(fields.get("type")),
+        _name(fields.get("param")),
+        _status(code)
+        or _status(fields.get("status_code"))
+        or _status(status)
+        or _status(fields.get("http_status")),
+        next(_reasons(fields), "") or _name(status),
     )
 
 
+def _reasons(fields: Mapping[str, Any]) -> Iterator[str]:
+    details = fields.get("details")
+    for detail in cast("list[Any]", details) if isinstance(details, list) else ():
+        if isinstance(detail, dict):
+            reason = _name(cast("dict[str, Any]", detail).get("reason"))
+            yield from (reason,) if reason else ()
+
+
 def _message(error: Mapping[str, Any]) -> str:
-    message = next((text for key in _MESSAGE_KEYS if (text := _text(error.get(key)))), "")
+    message = ""
+    for key in _MESSAGE_KEYS:
+        message = _text(error.get(key))
+        if message:
+            break
     metadata = error.get("metadata")
     raw = cast("Mapping[str, Any]", metadata).get("raw") if isinstance(metadata, dict) else None
     # Why: a router says "Provider returned error" and keeps the provider's own words apart.
@@ -84,6 +108,8 @@ def _text(value: Any) -> str:
 
 
 def _inner_message(item: Any) -> Any:
+    if isinstance(item, list):
+        return ""
     if not isinstance(item, dict):
         return item
     fields = cast("dict[str, Any]", item)
@@ -95,7 +121,13 @@ def _name(value: Any) -> str:
 
 
 def _status(value: Any) -> int | None:
+    if value is None:
+        return None
     number: Any = value
     if isinstance(value, str) and value.isascii() and value.isdigit():
         number = int(value[:4])
     return number if type(number) is int and number in _ERROR_STATUSES else None
+
+
+_MAX_LISTS: Final = 8
+"""Lists in lists that are looked into: a body can be hostile."""
