@@ -69,6 +69,13 @@ def test_each_occurrence_is_told_once() -> None:
     assert dict(propagator.counts) == {"A": 1, "UNKNOWN": 1}
 
 
+def test_the_time_is_the_systems_unless_a_clock_is_given() -> None:
+    """Epoch milliseconds, and never before this was written."""
+    record = ErrorPropagator([]).report(HarnessError("x", "A"))
+
+    assert record.time > 1_700_000_000_000
+
+
 def test_a_failing_sink_stops_nobody() -> None:
     """The others hear, and it is counted; leaving goes through."""
 

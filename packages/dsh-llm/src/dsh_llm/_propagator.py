@@ -83,11 +83,13 @@ class ErrorPropagator:
     """
 
     def __init__(
-        self, sinks: Iterable[Callable[[ErrorRecord], object]], clock: Callable[[], int]
+        self,
+        sinks: Iterable[Callable[[ErrorRecord], object]],
+        clock: Callable[[], int] | None = None,
     ) -> None:
-        """Tell *sinks*, with times from *clock* (epoch milliseconds)."""
+        """Tell *sinks*, with times from *clock* (epoch milliseconds), else the system's."""
         self._sinks = tuple(sinks)
-        self._clock = clock
+        self._clock = clock or _now
         self._counts: Counter[str] = Counter()
         self._seen: dict[str, ErrorRecord] = {}
         self.failed = 0
@@ -121,6 +123,12 @@ class ErrorPropagator:
             sink(record)
         except Exception:  # noqa: BLE001  # Why: a sink may fail in any way, the others still hear
             self.failed += 1
+
+
+def _now() -> int:
+    import time
+
+    return time.time_ns() // 1_000_000
 
 
 def _id_of(x: object, error: HarnessError) -> str:
