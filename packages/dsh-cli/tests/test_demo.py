@@ -65,6 +65,7 @@ def test_the_table_of_failures_is_rebuilt_from_the_log(
     for data in failed:
         assert re.search(rf"^{data['error']['code']} .*\b1  ", out, re.MULTILINE)
     assert len(failed) == 4
+    assert re.search(r"^FS_SANDBOX_DENIED +- +1  \w", out, re.MULTILINE)
     assert out.rstrip().endswith("the log keeps every invariant")
 
 

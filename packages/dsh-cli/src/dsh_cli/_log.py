@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from dsh_agent import SessionEvent, read_jsonl
 from dsh_invariants import Violation, check_log
-from dsh_llm import error_info
+from dsh_llm import code_entry, error_info
 
 from dsh_cli._exit import Exit
 from dsh_cli._show import Narrator
@@ -55,8 +55,10 @@ def tell_failures(path: str, screen: Screen) -> None:
         return
     screen.line(f"{'code':<26}{'number':>7}{'times':>7}  what to do", "bold")
     for (code, seam), times in sorted(counts.items()):
-        info = error_info(code, seam=seam)
+        info, entry = error_info(code, seam=seam), code_entry(code)
         number, advice = (str(info.number), info.recovery) if info else ("-", "-")
+        if info is None and entry is not None:
+            advice = entry.meaning
         screen.line(f"{one_line(code, 25):<26}{number:>7}{times:>7}  {advice}")
 
 
