@@ -1,9 +1,13 @@
 """The command itself: odd screens, odd folders, and being told to stop."""
 
+import errno
+import io
+import os
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import IO, Any
 
@@ -69,10 +73,43 @@ def test_a_full_disk_behind_the_output_is_one_coded_line(tmp_path: Path) -> None
     assert "Traceback" not in done.stderr
 
 
+class Full(io.StringIO):
+    """An output on a disk without room, behind a descriptor of its own."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+        return self._descriptor
+
+    def write(self, text: str) -> int:
+        """Refuse *text*."""
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), text[:0] or None)
+
+    def flush(self) -> None:
+        """Refuse what is held back."""
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_an_output_that_failed_is_not_tried_again(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """What is still held back goes nowhere, so that the interpreter's exit has nothing to say."""
+    log = good_log(tmp_path)
+    capsys.readouterr()
+    with (tmp_path / "out").open("w") as out, redirect_stdout(Full(out.fileno())):
+        code = main(["log", "show", str(log)])
+        assert os.fstat(out.fileno()).st_rdev == Path(os.devnull).stat().st_rdev
+
+    assert (code, capsys.readouterr().err.count("\n")) == (1, 1)
+
+
 def test_a_closed_output_is_no_reason_to_fail(tmp_path: Path) -> None:
     """Started without a standard output, the demo still runs and keeps its log."""
     log = tmp_path / "s.jsonl"
-    command = f'exec {sys.executable} -m dsh_cli demo --root "{tmp_path}" --log "{log}" >&-'
+    command = f'exec "{sys.executable}" -m dsh_cli demo --root "{tmp_path}" --log "{log}" >&-'
     done = subprocess.run(["/bin/sh", "-c", command], stderr=subprocess.PIPE, check=False)
 
     assert (done.returncode, done.stderr) == (0, b"")

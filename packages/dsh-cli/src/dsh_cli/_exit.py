@@ -64,6 +64,7 @@ class Command:
             _drop_output()
         elif isinstance(error, OSError) and not is_harness_error(error):
             self._fail(SystemCallError(error))
+            _settle_output()
         elif is_harness_error(error):
             self._fail(error)
         return isinstance(error, (KeyboardInterrupt, OSError, HarnessError))
@@ -71,6 +72,14 @@ class Command:
     def _fail(self, error: HarnessError) -> None:
         self.exit = Exit.USAGE if error.code in USAGE_CODES else exit_for(error)
         print(f"dsh: {error.code}: {error}", file=sys.stderr)
+
+
+def _settle_output() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # Why: the output itself is what failed; the interpreter's exit must not try it again.
+        _drop_output()
 
 
 def _drop_output() -> None:
