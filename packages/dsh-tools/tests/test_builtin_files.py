@@ -92,6 +92,15 @@ def test_a_file_is_read_as_it_is(root: Path) -> None:
     assert answer(root, "read_file", path="empty.txt") == ""
 
 
+@pytest.mark.parametrize("name", ["read_file", "write_file"])
+def test_the_root_itself_is_no_file(root: Path, name: str) -> None:
+    """It is refused as any folder is."""
+    more = {"content": "x"} if name == "write_file" else {}
+    result = call(root, name, path=".", **more)
+    assert result.error is not None
+    assert result.error.code == "EISDIR"
+
+
 def test_a_part_of_a_file_says_where_to_read_on(root: Path) -> None:
     """Only when there is more; a start behind the end is said to be one."""
     assert answer(root, "read_file", path="a.txt", start=2, lines=1) == (

@@ -1,7 +1,7 @@
 """What a legal stream is: takes an adapter's chunks and gives out the legal ones, mended."""
 
 import os
-from collections import deque
+from collections import Counter, deque
 from typing import Final, TypeAlias
 
 from dsh_llm._abort import AbortSignal
@@ -36,6 +36,7 @@ class Grammar:
         """Begin a stream."""
         self.finished = False
         self._ids: set[str] = set()
+        self._repeats: Counter[str] = Counter()
         self._blocks: dict[int, _Block] = {}
         self._waiting: deque[_Waiting] = deque()
 
@@ -136,9 +137,11 @@ class Grammar:
 
     def _unique(self, given: str) -> str:
         wanted = given or f"call_{os.urandom(8).hex()}"
-        unique, n = wanted, 2
+        unique = wanted
         while unique in self._ids:
-            unique, n = f"{wanted}-{n}", n + 1
+            # Why: counted, since thousands of calls with one id must not each try every number.
+            self._repeats[wanted] += 1
+            unique = f"{wanted}-{self._repeats[wanted] + 1}"
         self._ids.add(unique)
         return unique
 

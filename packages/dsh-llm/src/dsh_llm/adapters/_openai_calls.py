@@ -53,7 +53,12 @@ class OpenCall:
     @property
     def complete(self) -> bool:
         """Whether the arguments are a whole JSON object."""
-        return bool(self._held) or _is_object(self.text)
+        if self._held:
+            return True
+        # Why: asked at every part, so the text is only put together where it may be at its end.
+        return (
+            bool(self._pieces) and self._pieces[-1].rstrip()[-1:] == "}" and _is_object(self.text)
+        )
 
     @property
     def text(self) -> str:

@@ -4,9 +4,8 @@ import os
 import secrets
 import stat
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import Field
@@ -20,6 +19,8 @@ MAX_CHARACTERS: Final = 100_000
 
 MAX_ENTRIES: Final = 1_000
 """Most entries of a folder that one answer lists."""
+
+_READING: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -70,14 +71,23 @@ def file_tools(root: str | os.PathLike[str]) -> list[Tool[..., Any]]:
 
 def _read(root: Root, path: str, start: int, lines: int) -> str:
     real = root.locate(path)
-    with named(path):
-        require_file(path, real)
-        try:
-            with real.open(encoding="utf-8", newline="\n") as file:
+    with named(path), root.beside(real) as folder:
+        handle = os.open(real.name, _READING, dir_fd=folder)
+        with os.fdopen(_checked(path, handle), encoding="utf-8", newline="\n") as file:
+            try:
                 return _range(file.readline, path, start, lines)
-        except UnicodeDecodeError as error:
-            text = f"{path!r} is no UTF-8 text: {error.reason}"
-            raise FsError(text, "FS_NOT_TEXT", cause=error, effect="none") from error
+            except UnicodeDecodeError as error:
+                text = f"{path!r} is no UTF-8 text: {error.reason}"
+                raise FsError(text, "FS_NOT_TEXT", cause=error, effect="none") from error
+
+
+def _checked(path: str, handle: int) -> int:
+    try:
+        require_file(path, os.fstat(handle))
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
 
 
 def _range(readline: Callable[[int], str], path: str, start: int, lines: int) -> str:
@@ -107,7 +117,7 @@ def _line(readline: Callable[[int], str], path: str) -> str:
 
 def _list(root: Root, path: str) -> str:
     real = root.locate(path)
-    with named(path), os.scandir(real) as entries:
+    with named(path), root.folder(real) as folder, os.scandir(folder) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
         shown = [_entry(each) for each in found[:MAX_ENTRIES]]
     if len(found) > MAX_ENTRIES:
@@ -127,31 +137,37 @@ def _entry(entry: "os.DirEntry[str]") -> str:
 def _write(root: Root, path: str, content: str) -> str:
     real = root.locate(path)
     data = content.encode()
-    with named(path):
-        _replace(real, data, _mode(path, real))
+    with named(path), root.beside(real) as folder:
+        _replace(folder, real.name, data, _mode(path, folder, real.name))
     return f"wrote {len(data)} bytes to {path}"
 
 
-def _mode(path: str, real: Path) -> int | None:
+def _mode(path: str, folder: int, name: str) -> int | None:
     """Return the mode of the file that will be replaced, which must be one that may be written."""
     try:
-        status = require_file(path, real)
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
+    require_file(path, status)
     # Why: replacing a file asks only its folder; opening it asks the file.
-    os.close(os.open(real, os.O_WRONLY))
+    os.close(os.open(name, os.O_WRONLY | os.O_NOFOLLOW, dir_fd=folder))
     return stat.S_IMODE(status.st_mode)
 
 
-def _replace(real: Path, data: bytes, mode: int | None) -> None:
-    scratch = real.with_name(f".dsh-{secrets.token_hex(8)}.tmp")
+def _replace(folder: int, name: str, data: bytes, mode: int | None) -> None:
+    scratch = f".dsh-{secrets.token_hex(8)}.tmp"
     with ExitStack() as cleanup:
-        handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        cleanup.callback(scratch.unlink, missing_ok=True)
+        handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=folder)
+        cleanup.callback(_discard, folder, scratch)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(handle)
-        if mode is not None:
-            scratch.chmod(mode)
-        scratch.replace(real)
+            if mode is not None:
+                os.fchmod(handle, mode)
+        os.replace(scratch, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _discard(folder: int, scratch: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(scratch, dir_fd=folder)

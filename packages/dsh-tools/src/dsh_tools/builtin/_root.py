@@ -6,8 +6,11 @@ import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from dsh_llm import HarnessError, SystemCallError
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class FsError(HarnessError):
@@ -43,10 +46,43 @@ class Root:
         if "\0" in path:
             raise FsError(f"{path!r} is no path", "FS_INVALID_PATH", effect="none")
         # Why: Path.resolve() raises on a loop of links; here the system says ELOOP when it is used.
-        real = Path(os.path.realpath(self._folder / path))
+        with named(path):
+            real = Path(os.path.realpath(self._folder / path))
         if not real.is_relative_to(self._folder):
             raise FsError(f"{path!r} is outside the root", "FS_SANDBOX_DENIED", effect="none")
         return real
+
+    @contextmanager
+    def folder(self, real: Path) -> Generator[int]:
+        """Open the folder at *real*, a path that `locate` gave, and give its descriptor.
+
+        It is opened step by step from the root, and no step follows a link: one that was put
+        there since `locate` looked leads nowhere.
+
+        Raises:
+            OSError: Whatever the system says; `ENOTDIR` for what is no folder, or a link by now.
+        """
+        descriptor = os.open(self._folder, _FOLDER)
+        try:
+            for part in real.relative_to(self._folder).parts:
+                inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
+                os.close(descriptor)
+                descriptor = inner
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def beside(self, real: Path) -> Generator[int]:
+        """Open the folder that *real* is in, as `folder` does.
+
+        Raises:
+            OSError: As `folder`; `EISDIR` for the root itself.
+        """
+        if real == self._folder:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with self.folder(real.parent) as descriptor:
+            yield descriptor
 
 
 @contextmanager
@@ -62,16 +98,14 @@ def named(path: str) -> Generator[None]:
         raise OSError(error.errno, error.strerror, path) from error
 
 
-def require_file(path: str, real: Path) -> os.stat_result:
-    """Return the status of the file at *real*.
+def require_file(path: str, status: os.stat_result) -> None:
+    """Refuse what is no regular file.
 
     Raises:
         FsError: `FS_NOT_A_FILE` for a pipe or a device, which would block.
-        OSError: Whatever the system says; `EISDIR` for a folder.
+        OSError: `EISDIR` for a folder.
     """
-    status = real.stat()
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if not stat.S_ISREG(status.st_mode):
         raise FsError(f"{path!r} is no regular file", "FS_NOT_A_FILE", effect="none")
-    return status
