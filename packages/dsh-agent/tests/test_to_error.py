@@ -177,7 +177,9 @@ def test_a_hostile_cause_is_a_link_like_any_other() -> None:
 @pytest.mark.parametrize("code", [5, None, ["x"], float("nan")])
 def test_a_code_that_is_no_text_is_unknown(code: Any) -> None:
     """The record always has a code to route on, and it is always JSON."""
-    data = error_data(HarnessError("x", code))
+    error = HarnessError("x", "A")
+    error.code = code
+    data = error_data(error)
 
     assert (data["code"], data["name"], data["message"]) == ("UNKNOWN", "HarnessError", "x")
     freeze_json(data)

@@ -118,3 +118,20 @@ def test_a_host_s_code_is_explained(capsys: Capture) -> None:
     assert "do         Buy one.\n" in out
     assert "docs" not in out
     assert (found["number"], found["docs"]) == (100_001, None)
+
+
+@pytest.mark.parametrize("asked", ["5003", "PROVIDER_RATE_LIMITED"])
+def test_a_row_is_explained_with_who_raises_its_codes(capsys: Capture, asked: str) -> None:
+    """Its own name is not raised, its codes are; the link leads to the number."""
+    out = told(capsys, "explain", asked)
+    assert "raised by  dsh-llm" in out
+    assert "docs/error-codes.md#5003" in out
+    found = json.loads(told(capsys, "explain", asked, "--json"))
+    assert (found["packages"], found["docs"]) == (["dsh-llm"], "docs/error-codes.md#5003")
+
+
+def test_the_words_on_a_failed_connection_agree(capsys: Capture) -> None:
+    """It is retried and nobody is called, as `advise` says."""
+    out = told(capsys, "explain", "11001")
+    assert "yes, with a growing pause" in out
+    assert "alert      no" in out

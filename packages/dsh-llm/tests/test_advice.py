@@ -1,5 +1,6 @@
 """Advice: try again or not, after how long, what to do, whom to tell."""
 
+from asyncio import CancelledError
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from dsh_llm import (
     HarnessError,
     LlmError,
     advise,
+    classify_error,
     codes_in_range,
     error_info,
 )
@@ -89,7 +91,6 @@ def test_what_may_have_happened_is_not_repeated() -> None:
     assert not advise(done).retry
     assert advise(done).surface == "Tool execution failed (it happened: check before repeating it)"
     assert advise(of(1003, effect="none")).retry
-    assert not advise(of(11001)).retry
 
 
 def test_a_call_of_a_model_may_be_repeated() -> None:
@@ -157,6 +158,53 @@ def test_anything_can_be_asked_about() -> None:
     vars(foreign).update(code="RATE_LIMIT", message="slow", name="LlmError")
     assert advise(foreign).retry
     assert advise(KeyboardInterrupt()).kind == "choice"
-    assert advise(BaseExceptionGroup("g", [KeyboardInterrupt(), of(5003)])).retry
+    assert advise(BaseExceptionGroup("g", [CancelledError(), of(5003)])).retry
     assert advise("just text").surface == "just text"
     assert advise(HarnessError("x", 5)).surface == "x"  # type: ignore[arg-type]  # Why: nobody checks it
+
+
+def test_a_failed_connection_is_tried_again_unless_something_was_sent() -> None:
+    """Nobody knows whether it was ever there; who knows that something left says so."""
+    for error in (of(11001), of(11002), HarnessError("gone", "TRANSPORT")):
+        assert advise(error)[:2] == (True, 0.5)
+        assert not advise(error).alert
+    assert of(11001).effect == "unknown"
+    sent = of(11001, effect="unknown")
+    assert not advise(sent).retry
+    assert advise(sent, idempotent=True).retry
+    lost = ConnectionResetError("gone")
+    assert not advise(classify_error(lost, seam="runtime", sent=True)).retry
+    assert advise(classify_error(lost, seam="runtime")).retry
+    assert advise(ExceptionGroup("g", [lost, lost])).retry
+
+
+@pytest.mark.parametrize("wait", ["soon", -1, float("nan"), True, ["x"]])
+def test_a_wait_that_is_none_is_ignored(wait: Any) -> None:
+    """It is neither waited for nor told."""
+    assert advise(of(5003, retry_after=wait))[:2] == (True, 0.5)
+    assert advise(of(5004, retry_after=wait))[:2] == (False, None)
+    assert advise(ExceptionGroup("g", [of(5003, retry_after=wait)]))[:2] == (True, 0.5)
+
+
+@pytest.mark.parametrize("tries", [None, 5, "four"])
+def test_attempts_that_cannot_be_counted_are_ignored(tries: Any) -> None:
+    """On the error, in a group of it, and as the argument."""
+    assert advise(of(5006, attempts=tries)).after == 0.5
+    assert advise(ExceptionGroup("g", [of(5006, attempts=tries)])).after == 0.5
+    if type(tries) is not int:
+        assert advise(of(5006), attempt=tries).after == 0.5
+
+
+class RaisingError(HarnessError):
+    """Raises when it is asked for its verdict."""
+
+    def __getattribute__(self, name: str) -> Any:
+        """Raise for the verdict."""
+        if name == "retryable":
+            raise RuntimeError(name)
+        return super().__getattribute__(name)
+
+
+def test_an_error_whose_properties_raise_is_not_retried() -> None:
+    """Its text is told all the same."""
+    assert advise(RaisingError("slow", "RATE_LIMIT"))[:4] == (False, None, "cascade", "slow")

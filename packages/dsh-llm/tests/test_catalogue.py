@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dsh_llm import (
@@ -197,3 +198,10 @@ def test_what_an_errno_means_depends_on_where_it_was_met() -> None:
     assert error_info("INVALID_ARGS", seam="tool") is error_info("INVALID_ARGS")
     assert error_info(2001, seam="tool") is error_info(2001)
     assert error_info("EVERYTHING", seam="tool") is None
+
+
+def test_what_is_neither_name_nor_number_has_no_row() -> None:
+    """Lookups are total, also for what cannot be hashed."""
+    odd: Any = [1]
+    assert error_info(odd) is None
+    assert get_error_info(odd) is None

@@ -78,7 +78,8 @@ def said(text: str, **more: Any) -> dict[str, Any]:
         ("sync", 504, "SYNC_NETWORK_ERROR", 3001),
         ("job", 404, "JOB_NOT_FOUND", 9001),
         ("job", 503, "JOB_DISPATCH_FAILED", 9002),
-        ("runtime", 504, "TIMEOUT", 5007),
+        ("runtime", 408, "TRANSPORT", 11001),
+        ("runtime", 504, "TRANSPORT", 11001),
         ("runtime", 503, "SERVER", 11002),
         ("runtime", 418, "HTTP_418", None),
         ("tool", 404, "TOOL_EXECUTION_FAILED", 1003),
@@ -136,6 +137,18 @@ def test_a_caller_who_sent_a_credential_was_refused() -> None:
         (None, said("maximum context length is 8"), "CONTEXT_WINDOW_EXCEEDED"),
         (None, said("upstream", code=502), "SERVER"),
         (None, said("blocked by the content-filter"), "CONTENT_FILTER"),
+        (None, said("Overloaded"), "SERVER"),
+        (None, said("overloaded_error"), "SERVER"),
+        (None, said("the model is overloaded, try again later"), "SERVER"),
+        (409, said("Overloaded"), "HTTP_409"),
+        (429, {"error": "insufficient_quota"}, "QUOTA"),
+        (429, {"error": "insufficient_quota", "message": "no", "status": "error"}, "QUOTA"),
+        (429, {"error": "no insufficient_quota, slow down"}, "RATE_LIMIT"),
+        (429, said("You have exceeded your quota"), "RATE_LIMIT"),
+        (403, said("You have exceeded your quota"), "QUOTA"),
+        (400, said("Content Exists Risk"), "CONTENT_FILTER"),
+        (400, said("Model Not Exist", code="invalid_request_error"), "MODEL_NOT_FOUND"),
+        (401, said("Model Not Exist"), "AUTH"),
         (None, said("odd"), "UNKNOWN"),
         (400, said("x", details=["odd", {"reason": 7}, {}]), "INVALID_REQUEST"),
     ],
@@ -467,3 +480,10 @@ def test_two_rules_do_not_share_a_name() -> None:
     one = rule("acme.one", "status", (429,), "A")
     with pytest.raises(ClassifierError, match="taken"):
         contribute_error_classifiers([one, one])
+
+
+@pytest.mark.parametrize("odd", [["x"], "x", 5, None])
+def test_what_is_no_list_of_classifiers_is_refused(odd: Any) -> None:
+    """With the coded error for the plugin's author."""
+    with pytest.raises(ClassifierError):
+        contribute_error_classifiers(odd)

@@ -79,16 +79,18 @@ def test_what_was_stopped_is_aborted_everywhere(seam: Seam, raised: BaseExceptio
         ("provider", "TIMEOUT"),
         ("tool", "TOOL_TIMEOUT"),
         ("storage", "STORAGE_READ_FAILED"),
-        ("session", "TIMEOUT"),
-        ("caller", "TIMEOUT"),
+        ("session", "TRANSPORT"),
+        ("caller", "TRANSPORT"),
         ("sync", "SYNC_NETWORK_ERROR"),
         ("job", "JOB_DISPATCH_FAILED"),
-        ("runtime", "TIMEOUT"),
+        ("runtime", "TRANSPORT"),
     ],
 )
 def test_a_timeout_is_named_by_the_scope_that_owns_it(seam: Seam, code: str) -> None:
-    """The same `TimeoutError` is another failure at another seam."""
-    assert classify_error(TimeoutError("slow"), seam=seam).code == code
+    """Only at the provider's seam is it a provider who was late (5007)."""
+    error = classify_error(TimeoutError("slow"), seam=seam)
+    assert error.code == code
+    assert (error.code_num == 5007) == (seam == "provider")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The table of codes: an entry for each, families for what is open, and hosts' rows beside it."""
 
 import re
+from typing import Any
 
 import pytest
 from dsh_llm import (
@@ -178,6 +179,11 @@ def test_a_malformed_row_is_refused() -> None:
     )
     with pytest.raises(CallerTypeError):
         register_codes("ACME", [SEAT._replace(number=True)])
+    nothing: Any = None
+    with pytest.raises(CallerTypeError):
+        register_codes(nothing, [])
+    with pytest.raises(CallerTypeError):
+        register_codes("ACME", nothing)
     odd: list[dict[str, object]] = [{"disposition": "perhaps"}, {"scope": "world"}]
     for change in odd:
         with pytest.raises(HarnessError) as refused:

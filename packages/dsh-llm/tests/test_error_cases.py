@@ -141,6 +141,16 @@ def test_a_wait_of_an_hour_stops_this_run() -> None:
         (400, {"message": "The input token count (9) exceeds the maximum number of tokens (8)."}),
         (400, {"message": "Input is too long for requested model."}),
         (400, {"message": "the request exceeds the available context size"}),
+        (400, {"message": "Your request exceeded model token limit: 8192 (requested: 9000)"}),
+        (400, {"message": "The number of tokens in your prompt exceeds the model limit"}),
+        (400, {"message": "`inputs` tokens + `max_new_tokens` must be <= 4096"}),
+        (400, {"message": "Range of input length should be [1, 6000]"}),
+        (400, {"message": "input length and `max_tokens` exceed context limit: 9 + 8 > 8"}),
+        (400, {"message": "Context size has been exceeded."}),
+        (400, {"message": "The conversation does not fit into the context window."}),
+        (400, {"message": "context length of only 4096 tokens, which is not enough"}),
+        (400, {"message": "invalid params, context window exceeds limit"}),
+        (400, {"message": "The prompt is longer than the model's context length"}),
         (413, {"message": "request too large"}),
     ],
 )
@@ -149,6 +159,22 @@ def test_an_overflow_is_one_in_every_providers_words(status: int, error: dict[st
     found, advice = meet(status, {"error": error})
     assert (found.code, found.status) == ("CONTEXT_WINDOW_EXCEEDED", status)
     assert (advice.retry, advice.action) == (False, "compact")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Invalid parameter: context window must be int",
+        "`messages` field: context_length parameter unknown",
+        "max_context_length is not a known parameter",
+        "the context limit has to be positive",
+    ],
+)
+def test_a_wrong_parameter_about_the_context_is_no_overflow(message: str) -> None:
+    """A shorter request would be refused in the same way, so nothing is compacted."""
+    found, advice = meet(400, {"error": {"message": message}})
+    assert (found.code, advice.retry) == ("INVALID_REQUEST", False)
+    assert advice.action != "compact"
 
 
 def test_a_failure_inside_a_success_is_that_failure() -> None:

@@ -116,10 +116,27 @@ def test_the_recovery_can_be_that_of_the_occurrence() -> None:
 
 @pytest.mark.parametrize("code", [5, None, ["x"]])
 def test_a_code_that_is_no_text_has_no_row(code: Any) -> None:
-    """Nobody checks what a subclass passes; looking at it raises nothing."""
-    error = HarnessError("x", code)
+    """Nobody checks what a subclass assigns; looking at it raises nothing."""
+    error = HarnessError("x", "A")
+    error.code = code
     assert (error.info, error.code_num, error.docs, error.retryable) == (None,) * 4
     assert (error.effect, error.scope, error.recovery) == (None,) * 3
+
+
+@pytest.mark.parametrize(
+    ("given", "message", "code"),
+    [(5, "5", "5"), (None, "None", "UNKNOWN"), (["x"], "['x']", "['x']"), ("A", "A", "A")],
+)
+def test_what_is_no_text_becomes_text(given: Any, message: str, code: str) -> None:
+    """A message and a code are strings, whatever they were built from."""
+    error = HarnessError(given, given)
+    assert (error.message, error.code, error.args) == (message, code, (message,))
+
+
+@pytest.mark.parametrize("wait", ["soon", -1, float("nan"), True, ["x"]])
+def test_a_wait_that_is_no_number_of_seconds_says_nothing(wait: Any) -> None:
+    """The verdict is then the catalogue's."""
+    assert HarnessError("x", "RATE_LIMIT", retry_after=wait).retryable is True
 
 
 def test_a_code_of_ours_without_a_number_has_its_docs() -> None:

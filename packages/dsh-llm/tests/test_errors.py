@@ -19,9 +19,12 @@ from dsh_llm import (
     LlmError,
     SystemCallError,
     UnreachableError,
+    advise,
+    classify_error,
     is_harness_coded_error,
     is_harness_error,
     is_violation,
+    to_problem,
 )
 
 
@@ -356,3 +359,22 @@ def _foreign(**fields: object) -> Exception:
     error = _foreign_class()
     vars(error).update(fields)
     return error
+
+
+@pytest.mark.parametrize(
+    "failure", [FileNotFoundError(2, "x"), TimeoutError(errno.ETIMEDOUT, "x"), OSError(9999, "x")]
+)
+def test_an_errno_at_the_tool_seam_is_a_failed_execution(failure: OSError) -> None:
+    """It is row 1003 in every form and after every round trip, and nowhere else."""
+    error = classify_error(failure, seam="tool")
+    crossings = (crossed(error), copy.copy(error), HarnessError.from_dict(error.to_dict()))
+    for one in (error, *crossings):
+        assert isinstance(one, SystemCallError)
+        assert (one.seam, one.code_num, one.retryable, one.scope) == ("tool", 1003, True, "call")
+        assert one.recovery == HarnessCodedError(1003).recovery
+        assert (to_problem(one)["code_num"], to_problem(one)["status"]) == (1003, 500)
+        assert one.to_event()["code_num"] == 1003
+        first, second = advise(one), advise(one, attempt=2)
+        assert (first.retry, first.alert, first.action) == (True, False, "inspect_cause")
+        assert not second.retry
+    assert SystemCallError(failure).code_num is None

@@ -120,3 +120,19 @@ def test_a_group_error_makes_its_own_cause() -> None:
     assert isinstance(error.cause, ExceptionGroup)
     assert error.errors == tuple(errors)
     assert str(error) == "two failed: ValueError: a; KeyError"
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_a_group_that_asks_the_process_to_stop_is_never_retried(stop: type[BaseException]) -> None:
+    """Whatever else is in it, and however deep it lies."""
+    flat = lead(stop(), LIMITED)
+    deep = lead(BaseExceptionGroup("inner", [stop()]), LIMITED)
+    assert (flat.code, flat.retryable, deep.retryable) == ("RATE_LIMIT", False, False)
+    assert lead(asyncio.CancelledError(), LIMITED).retryable is True
+
+
+def test_a_group_is_met_where_its_lead_was() -> None:
+    """Errnos of tools are numbered in a group as they are alone."""
+    group = ExceptionGroup("g", [FileNotFoundError(2, "x"), PermissionError(13, "x")])
+    assert classify_error(group, seam="tool").code_num == 1003
+    assert classify_error(group, seam="runtime").code_num is None

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import httpx2
 import openai
+import pydantic
 import pytest
 from dsh_llm import (
     Attempt,
@@ -19,6 +20,7 @@ from dsh_llm import (
     HarnessError,
     LlmError,
     Signal,
+    advise,
     error_chain,
     error_data,
     register_secret,
@@ -134,6 +136,24 @@ def _sdk() -> Exception:
     )
 
 
+class Model(pydantic.BaseModel):
+    """Quotes in its errors what it was given."""
+
+    number: int
+
+
+def _of_pydantic() -> Exception:
+    with pytest.raises(pydantic.ValidationError) as caught:
+        Model.model_validate({"number": UNDER_A_NAME})
+    assert UNDER_A_NAME in str(caught.value)
+    return caught.value
+
+
+def _recovering(error: HarnessError) -> HarnessError:
+    error.recovery = ALL
+    return error
+
+
 PLACES: dict[str, Callable[[], HarnessError]] = {
     "message": lambda: HarnessError(ALL, "A"),
     "message and args of a subclass": lambda: LlmError(ALL, "AUTH", 401),
@@ -156,6 +176,10 @@ PLACES: dict[str, Callable[[], HarnessError]] = {
     "a foreign cause": lambda: _with(cause=SdkError(ALL)),
     "openai's error": lambda: _with(cause=_sdk()),
     "a cause that is a value": lambda: _with(cause={"api_key": UNDER_A_NAME, "said": ALL}),
+    "pydantic's error": lambda: _with(cause=_of_pydantic()),
+    "pydantic's error in an attribute": lambda: _with(context={"error": _of_pydantic()}),
+    "scope and recovery": lambda: _recovering(_with(scope=ALL)),
+    "code": lambda: HarnessError("it failed", ALL),
     "a group": lambda: _with(cause=ExceptionGroup(ALL, [KeyedError(), ValueError(ALL)])),
     "a line of the traceback": _from_a_line_with_a_secret,
 }
@@ -167,7 +191,7 @@ def _printed(error: BaseException) -> str:
 
 def _recorded(error: HarnessError) -> str:
     records: list[ErrorRecord] = []
-    ErrorPropagator([records.append], clock=lambda: 0).report(error)
+    ErrorPropagator([records.append], clock=lambda: 0).report(error, session=ALL)
     return repr(records)
 
 
@@ -186,6 +210,7 @@ def _forms(error: HarnessError) -> Iterator[tuple[str, str]]:
     yield "chain", error_chain(error)
     yield "event", json.dumps(error.to_event(), ensure_ascii=False)
     yield "record", _recorded(error)
+    yield "advice", repr(advise(error))
     for project in (to_problem, to_otel, to_jsonrpc, to_mcp_result):
         yield project.__name__, json.dumps(project(error), ensure_ascii=False, default=repr)
 

@@ -162,3 +162,10 @@ def test_every_form_is_json_whatever_is_in_the_error(form: Any, code: str, messa
     """It can be written, and nothing raises."""
     for error in (HarnessError(message, code), MuteError(message, code)):
         json.dumps(form(error))
+
+
+def test_telemetry_of_a_code_that_is_no_text() -> None:
+    """Nobody checks what is assigned; it is one more of the others."""
+    error: Any = HarnessError("x", "A")
+    error.code = None
+    assert to_otel(error)["error.type"] == "_OTHER"

@@ -146,3 +146,48 @@ def test_what_was_seen_is_forgotten_in_the_end() -> None:
         propagator.report(HarnessError(str(n), "A"))
     propagator.report(first)
     assert len(told) == 10_002
+
+
+class RaisingError(HarnessError):
+    """Raises when it is asked for its verdict."""
+
+    def __getattribute__(self, name: str) -> Any:
+        """Raise for the verdict."""
+        if name == "retryable":
+            raise RuntimeError(name)
+        return super().__getattribute__(name)
+
+
+class BlindError(HarnessError):
+    """Raises when its context is read."""
+
+    def __getattribute__(self, name: str) -> Any:
+        """Raise for the context."""
+        if name == "context":
+            raise RuntimeError(name)
+        return super().__getattribute__(name)
+
+
+@pytest.mark.parametrize("kind", [RaisingError, BlindError])
+def test_an_error_whose_properties_raise_is_reported(kind: type[HarnessError]) -> None:
+    """Plainly: with its code and its text."""
+    record = ErrorPropagator([], FakeClock()).report(kind("slow", "RATE_LIMIT"), session="s")
+    assert (record.code, record.message, record.session) == ("RATE_LIMIT", "slow", "s")
+    assert record.retryable is False
+
+
+def test_a_clock_that_raises_is_replaced_by_the_systems() -> None:
+    """The failure is told all the same."""
+
+    def stopped() -> int:
+        raise OSError("no clock")
+
+    record = ErrorPropagator([], stopped).report(HarnessError("x", "A"))
+    assert record.time > 1_700_000_000_000
+
+
+@pytest.mark.parametrize("fields", [{"attempts": None}, {"retry_after": "soon"}])
+def test_malformed_fields_do_not_stop_a_report(fields: Any) -> None:
+    """What is no wait is not in the record, what cannot be counted neither."""
+    record = ErrorPropagator([], FakeClock()).report(HarnessError("x", "RATE_LIMIT", **fields))
+    assert (record.code, record.retry_after, record.attempts) == ("RATE_LIMIT", None, ())

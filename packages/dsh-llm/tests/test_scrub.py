@@ -1,5 +1,6 @@
 """Scrubbing: what counts as a secret, where it is found, and what is left alone."""
 
+import pickle
 import threading
 import time
 from collections import OrderedDict
@@ -8,11 +9,15 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
-from dsh_llm import FrozenDict, register_secret, scrub
+from dsh_llm import FrozenDict, HarnessError, register_secret, scrub
 from hypothesis import given
 from hypothesis import strategies as st
 
 OPAQUE = "correct-horse/battery staple"
+
+
+class ToldError(Exception):
+    """A foreign exception."""
 
 
 class Login(NamedTuple):
@@ -36,6 +41,15 @@ class Login(NamedTuple):
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc-DEF_ghi",
         "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----",
         "-----BEGIN PRIVATE KEY-----\ncut off",
+        "pplx-abcDEF0123456789abcd",
+        "whsec_abcDEF0123456789abcd",
+        "tvly-dev-abcDEF0123456789",
+        "GOCSPX-abcDEF0123456789abcd",
+        "hvs.abcDEF0123456789abcd",
+        "dop_v1_abcDEF0123456789abcd",
+        "shpat_abcDEF0123456789abcd",
+        "dckr_pat_abcDEF0123456789abcd",
+        "sk-abcdef1234",
     ],
 )
 def test_tokens_of_known_formats_are_taken_out(token: str) -> None:
@@ -62,6 +76,19 @@ def test_tokens_of_known_formats_are_taken_out(token: str) -> None:
         ("https://user:p@ss@host/path", "https://***@host/path"),
         ("postgres://user:pass@host/db", "postgres://***@host/db"),
         ("https://host/x?key=abc&n=1", "https://host/x?key=***&n=1"),
+        ("https://host/x?code=4/abc", "https://host/x?code=***"),
+        ("API KEY: abc1234", "API KEY: ***"),
+        ("api.key=abc", "api.key=***"),
+        ("secret_value=abc", "secret_value=***"),
+        ("password_hash=abc", "password_hash=***"),
+        ("PGPASSWORD=abc DB_PASS=abc", "PGPASSWORD=*** DB_PASS=***"),
+        ("DEEPSEEK_KEY=abc ssh_key: abc1234", "DEEPSEEK_KEY=*** ssh_key: ***"),
+        ("{'auth': 'abc', 'jwt': 'abc'}", "{'auth': '***', 'jwt': '***'}"),
+        ("{'signature': 'abc', 'cookies': 'abc'}", "{'signature': '***', 'cookies': '***'}"),
+        ("super_token=abc DB_PASS=1234", "super_token=*** DB_PASS=***"),
+        ("cookies: a=b; c=d", "cookies: ***"),
+        ("[type=t, input_value='a', input_type=str]", "[type=t, input_value=***, input_type=str]"),
+        ("input_value='cut o\nnext", "input_value=***\nnext"),
     ],
 )
 def test_what_a_text_says_behind_a_name_is_taken_out(text: str, left: str) -> None:
@@ -81,6 +108,14 @@ def test_what_a_text_says_behind_a_name_is_taken_out(text: str, left: str) -> No
         "git@github.com:owner/name",
         "https://host/path?page=2",
         "risk-assessment-document-v2",
+        "Unexpected token: abc1234",
+        "https://host/path?code=404",
+        "next_page_token=abc",
+        "nextPageToken: abc1234",
+        "cost per token: 0.000015",
+        "pass=12 fail=1",
+        "primary_key=5 sort_key=a1",
+        "author=me design=new",
         "",
     ],
 )
@@ -91,7 +126,21 @@ def test_ordinary_text_is_left_alone(text: str) -> None:
 
 @pytest.mark.parametrize(
     "key",
-    ["api_key", "X-Auth-Token", "accessToken", "PASSWORD", "OPENAI_API_KEY", b"Authorization"],
+    [
+        *("api_key", "X-Auth-Token", "accessToken", "PASSWORD", "OPENAI_API_KEY", b"Authorization"),
+        *(
+            "cookie",
+            "cookies",
+            "auth",
+            "authentication",
+            "secrets",
+            "api_keys",
+            "passwords",
+            "pass",
+        ),
+        *("passcode", "jwt", "tokens", "access_tokens", "PGPASSWORD", "DB_PASS", "deepseek_key"),
+        *("openAIKey", "DeepSeekKey", "ssh_key", "signature", "sig", "auth_header"),
+    ],
 )
 def test_what_stands_under_the_name_of_a_secret_is_taken_out(key: Any) -> None:
     """In mappings and in pairs, whatever its type."""
@@ -104,7 +153,11 @@ def test_what_stands_under_the_name_of_a_secret_is_taken_out(key: Any) -> None:
     "key",
     [
         "max_tokens",
-        "tokens",
+        "input_tokens",
+        "primary_key",
+        "foreign_key",
+        "sort_key",
+        "author",
         "token_count",
         "password_length",
         "key",
@@ -118,10 +171,29 @@ def test_what_only_sounds_like_a_secret_is_kept(key: str) -> None:
     assert scrub({key: "abc"}) == {key: "abc"}
 
 
+@pytest.mark.parametrize("name", ["tokens", "pass", "api_keys"])
+@pytest.mark.parametrize("count", [7, [1, 2], {"input": 7}], ids=repr)
+def test_a_count_under_the_name_of_a_secret_is_kept(name: str, count: object) -> None:
+    """Under names that are also those of counts a number tells nothing, a text may."""
+    assert scrub({name: count}) == {name: count}
+    assert scrub({name: ["a", 1]}) == {name: "***"}
+    assert scrub({f"password={name}": count}) == {"password=***": "***"}
+
+
 @pytest.mark.parametrize("nothing", [None, True, False, "", b""], ids=repr)
 def test_that_there_is_no_secret_is_no_secret(nothing: object) -> None:
     """An empty key stays visible, for it is the diagnosis."""
     assert scrub({"api_key": nothing}) == {"api_key": nothing}
+
+
+@pytest.mark.parametrize("name", ["tokens", "auth", "pass", "cookies", "ssh_key"])
+def test_a_pickle_with_an_attribute_of_that_name_is_not_sent(name: str) -> None:
+    """A foreign exception that has one becomes its text; one that only says the word is rebuilt."""
+    foreign = ToldError("too many tokens. authentication failed")
+    back: Any = pickle.loads(pickle.dumps(HarnessError("it failed", "A", cause=foreign)))  # noqa: S301  # Why: our own bytes
+    assert type(back.cause) is ToldError
+    vars(foreign)[name] = "hunter2"
+    assert b"hunter2" not in pickle.dumps(HarnessError("it failed", "A", cause=foreign))
 
 
 def test_containers_are_rebuilt_at_any_depth() -> None:
@@ -181,6 +253,8 @@ def test_a_registered_secret_is_taken_out_wherever_it_is() -> None:
     try:
         assert scrub({OPAQUE: [f"a {OPAQUE} b"]}) == {"***": ["a *** b"]}
         assert scrub("q=correct-horse%2Fbattery%20staple") == "q=***"
+        assert scrub("q=correct-horse/battery%20staple") == "q=***"
+        assert scrub("q=correct-horse%2Fbattery+staple") == "q=***"
         assert scrub(OPAQUE.encode()) == b"***"
     finally:
         dispose()
@@ -235,7 +309,8 @@ _TEXT = st.text() | st.lists(
         [
             *("password", "token", "Authorization", "Bearer ", "sk-", "eyJ", "?key=", "://", "@"),
             *("=", ":", " ", "'", '"', "\\", ".", "\n", ",", "a1", "xyzxyzxyz1", "***"),
-            "-----BEGIN PRIVATE KEY-----",
+            *("-----BEGIN PRIVATE KEY-----", "input_value=", ", input_type=", "auth", "pass"),
+            *("?code=", "_key", "openai", "API KEY", "next_page_", "_value", "tokens", "hvs."),
         ]
     ),
     max_size=20,
@@ -254,7 +329,12 @@ def test_scrubbing_twice_is_scrubbing_once(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["a", "eyJ", "sk-", "password='", "://", "://a@", "Bearer ", "token:", "\\", "x "]
+    "piece",
+    [
+        *("a", "eyJ", "sk-", "password='", "://", "://a@", "Bearer ", "token:", "\\", "x "),
+        *("input_value=", "input_value=a\n", "input_value=, input_type=", "api key ", "auth_"),
+        *("shpat_", "hvs.", "&code=1", "pass ="),
+    ],
 )
 def test_scrubbing_takes_linear_time(piece: str) -> None:
     """Ten times the text takes about ten times as long, whatever it repeats."""

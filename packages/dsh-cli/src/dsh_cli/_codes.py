@@ -59,7 +59,8 @@ def explain_code(asked: str, screen: Screen, *, as_json: bool) -> Exit:
         raise _unknown(f"no code {asked!r}", name)
     if as_json:
         told = (_row_json(row) if row else {}) | (_entry_json(entry) if entry else {})
-        screen.line(json.dumps(told | {"code": name}, indent=2, ensure_ascii=False))
+        told |= {"code": name, "packages": _packages(row, entry)}
+        screen.line(json.dumps(told, indent=2, ensure_ascii=False))
         return Exit.OK
     _tell(name, row, entry, screen)
     return Exit.OK
@@ -115,16 +116,29 @@ def _tell(name: str, row: ErrorInfo | None, entry: CodeEntry | None, screen: Scr
 
 
 def _tell_origin(row: ErrorInfo | None, entry: CodeEntry | None, screen: Screen) -> None:
-    if entry and entry.packages:
-        screen.line(f"raised by  {', '.join(entry.packages)}")
+    packages = _packages(row, entry)
+    if packages:
+        screen.line(f"raised by  {', '.join(packages)}")
     if entry and entry.reserved:
         screen.line(f"reserved   {entry.reserved}", "dim")
     others = [code for code in (row.key, *row.codes) if code_entry(code) != entry] if row else []
     if others:
         screen.line(f"also       {', '.join(others)}", "dim")
-    docs = entry.docs if entry else row.docs if row else None
+    # Why: a row's key is another name of its number, and the number's section says more.
+    docs = row.docs if row and _is_key(row, entry) else entry.docs if entry else None
     if docs:
         screen.line(f"docs       {docs}", "dim")
+
+
+def _packages(row: ErrorInfo | None, entry: CodeEntry | None) -> list[str]:
+    entries = [entry]
+    if row and _is_key(row, entry):
+        entries += [code_entry(code) for code in row.codes]
+    return sorted({package for one in entries if one for package in one.packages})
+
+
+def _is_key(row: ErrorInfo, entry: CodeEntry | None) -> bool:
+    return entry is None or entry.code == row.key
 
 
 def _row_json(row: ErrorInfo) -> dict[str, Any]:

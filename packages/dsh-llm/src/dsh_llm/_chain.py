@@ -67,7 +67,8 @@ def _link(x: object) -> dict[str, Any]:
     name = error.name if error is x else type(x).__name__
     text = error.message if is_group(x) else text_of(x)
     data = {"name": name, "code": error.code, "message": shortened(scrub(text), MAX_TEXT)}
-    info = error_info(error.code)
+    # Why: a foreign copy of the base may be older and have no seam.
+    info = error_info(error.code, seam=getattr(error, "seam", None))
     return data if info is None or info.number is None else data | {"number": info.number}
 
 

@@ -100,15 +100,18 @@ class SystemCallError(HarnessError, OSError):
     """The operating system refused; the code is the errno's name (`ENOENT`, `EACCES`).
 
     Who acts: whoever named the file, or the machine's owner. Old `except OSError` still matches.
+    Met at the *seam* `tool`, it is a tool whose execution failed (1003); elsewhere it has no row.
     """
 
-    def __init__(self, error: OSError) -> None:
+    def __init__(self, error: OSError, *, seam: str | None = None) -> None:
         """Wrap *error*, which has an errno, and keep it as the cause."""
         number = error.errno or 0
         super().__init__(str(error), _errno.errorcode.get(number, f"ERRNO_{number}"), cause=error)
         self.errno = error.errno
         self.strerror = error.strerror
         self.filename = error.filename
+        if seam is not None:
+            self.seam = seam
 
 
 def is_harness_error(value: object) -> TypeGuard[HarnessError]:

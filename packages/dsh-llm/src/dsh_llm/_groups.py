@@ -6,7 +6,7 @@ from typing import Any, Final, TypeGuard, TypeVar, Unpack, cast
 from dsh_llm._errors import is_violation
 from dsh_llm._harness_error import ErrorFields, HarnessError
 from dsh_llm._text import described, text_of
-from dsh_llm._verdicts import Effect
+from dsh_llm._verdicts import Effect, attempts_of, wait_of
 
 T = TypeVar("T")
 
@@ -59,26 +59,32 @@ def error_from_group(
     *classify* gives each member its code; it must be total. A broken invariant leads, then what
     cannot be retried, what nobody knows, what needs something done first, what passes, and at last
     outcomes, which say nothing while there is anything else. It is retryable only if all are, waits
-    for the longest, and has the worst effect and the widest scope. The cause is the group.
+    for the longest, and has the worst effect and the widest scope. When a member asks the process
+    to stop (`KeyboardInterrupt`, `SystemExit`), it is never retryable. The cause is the group.
     """
-    errors = [classify(leaf) for leaf in error_leaves(group)]
+    leaves = error_leaves(group)
+    errors = [classify(leaf) for leaf in leaves]
     ordered = sorted(errors, key=_rank)
     faults = [error for error in ordered if not _is_outcome(error)] or ordered
     lead = faults[0]
-    waits = [error.retry_after for error in faults if error.retry_after is not None]
-    return GroupError(
+    waits = [wait for error in faults if (wait := wait_of(error.retry_after)) is not None]
+    stops = any(issubclass(type(leaf), (KeyboardInterrupt, SystemExit)) for leaf in leaves)
+    led = GroupError(
         text_of(cast("object", group.message)),
         lead.code,
         ordered,
         cause=group,
         context=lead.context,
-        retryable=_all_retryable(faults),
+        retryable=False if stops else _all_retryable(faults),
         retry_after=max(waits, default=None),
-        effect=_worst(_EFFECTS, [error.effect for error in faults]),
+        effect=_effect(lead, faults),
         scope=_worst((*reversed(_SCOPES), None), [error.scope for error in faults]),
         signal=lead.signal,
-        attempts=tuple(attempt for error in errors for attempt in error.attempts),
+        attempts=tuple(attempt for error in errors for attempt in attempts_of(error.attempts)),
     )
+    if lead.seam is not None:
+        led.seam = lead.seam
+    return led
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:
@@ -113,6 +119,13 @@ def _all_retryable(errors: Sequence[HarnessError]) -> bool | None:
     if verdicts == {True}:
         return True
     return False if False in verdicts else None
+
+
+def _effect(lead: HarnessError, faults: Sequence[HarnessError]) -> Effect | None:
+    worst = _worst(_EFFECTS, [error.effect for error in faults])
+    # Why: what only the code says is not to look as if somebody knew it.
+    told = any(error.said_effect is not None for error in faults) or worst != lead.effect
+    return worst if told else None
 
 
 def _worst(order: Sequence[T], values: Sequence[T]) -> T:

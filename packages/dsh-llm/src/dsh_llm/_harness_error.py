@@ -8,7 +8,8 @@ from dsh_llm._codes import docs_link
 from dsh_llm._crossing import deep_twin_of, from_record, pack, to_record, twin_of, unpack
 from dsh_llm._scrub import scrub
 from dsh_llm._secret_text import scrub_text
-from dsh_llm._verdicts import MAX_WAIT, Effect, effect_by_row, retryable_by_row
+from dsh_llm._text import text_of
+from dsh_llm._verdicts import MAX_WAIT, Effect, effect_by_row, retryable_by_row, wait_of
 
 
 class ErrorFields(TypedDict, total=False):
@@ -37,12 +38,14 @@ class HarnessError(Exception):
         signal: A host's own discriminator for streams, opaque to dsh.
         attempts: One record (see `Attempt`) for each try that was made before giving up.
         server_retryable: What the far side said about another try, else `None`.
+        seam: Where it was met, when the row of the code depends on that, else `None`.
     """
 
     __harness_error__: ClassVar[bool] = True
     default_retryable: ClassVar[bool | None] = None
     """A subclass's own verdict, which outranks the catalogue's."""
     server_retryable: bool | None = None
+    seam: str | None = None
 
     def __init__(
         self,
@@ -58,7 +61,12 @@ class HarnessError(Exception):
         signal: str | None = None,
         attempts: tuple[Any, ...] = (),
     ) -> None:
-        """Build the error; nothing is computed from the arguments until it is asked for."""
+        """Build the error; nothing is computed from the arguments until it is asked for.
+
+        A *message* or a *code* that is no string is turned into its text, no code into `UNKNOWN`.
+        """
+        message = _text(message, "None")
+        code = _text(code, "UNKNOWN")
         Exception.__init__(self, message)
         self.message = message
         self.code = code
@@ -115,9 +123,9 @@ class HarnessError(Exception):
 
     @property
     def info(self) -> ErrorInfo | None:
-        """The catalogue's row for the code, or `None`: an unknown code is legal."""
+        """The catalogue's row for the code where it was met, or `None`: any code is legal."""
         code = cast("object", self.code)
-        return error_info(code) if isinstance(code, str) else None
+        return error_info(code, seam=self.seam) if isinstance(code, str) else None
 
     @property
     def code_num(self) -> int | None:
@@ -151,7 +159,7 @@ class HarnessError(Exception):
         """
         if self._retryable is not None:
             return self._retryable
-        if self.retry_after is not None and self.retry_after > MAX_WAIT:
+        if (wait_of(self.retry_after) or 0) > MAX_WAIT:
             return False
         said = self.server_retryable
         verdict = self.default_retryable if said is None else said
@@ -160,6 +168,11 @@ class HarnessError(Exception):
     @retryable.setter
     def retryable(self, value: bool | None) -> None:
         self._retryable = value
+
+    @property
+    def said_effect(self) -> Effect | None:
+        """The effect as it was set on this error, `None` when the code alone speaks of it."""
+        return self._effect
 
     @property
     def effect(self) -> Effect | None:
@@ -190,11 +203,11 @@ class HarnessError(Exception):
         """Return the event of a stream: `type`, `error` (the message), `code`.
 
         `code` is the host's `signal` if there is one, else the code; `code_num` and `recovery` are
-        there when they are known.
+        there when they are known. Scrubbed.
         """
         event = {"type": "error", "error": self.message, "code": self.signal or self.code}
         known = {"code_num": self.code_num, "recovery": self.recovery}
-        return scrub(event) | {key: value for key, value in known.items() if value is not None}
+        return scrub(event | {key: value for key, value in known.items() if value is not None})
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything that this error carries as JSON values, scrubbed; see `from_dict`.
@@ -232,6 +245,13 @@ class HarnessError(Exception):
         # Invariant: a copy is the same occurrence, so the id exists before anything is copied.
         _ = self.id
         return self.__dict__
+
+
+def _text(given: object, nothing: str) -> str:
+    # Why: isinstance would ask a hostile object for its class.
+    if issubclass(type(given), str):
+        return cast("str", given)
+    return nothing if given is None else text_of(given)
 
 
 class RemoteError(HarnessError):

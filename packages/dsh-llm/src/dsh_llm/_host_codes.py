@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, get_args
+from typing import Any, Final, cast, get_args
 
 from dsh_llm._catalogue import (
     PAGE,
@@ -57,9 +57,15 @@ def register_codes(prefix: str, rows: Iterable[ErrorInfo]) -> Disposer:
         ReservedNamespaceError: `RESERVED_NAMESPACE` for a prefix or a number of dsh's own.
         DuplicateContributionIdError: `DUPLICATE_CONTRIBUTION_ID` for a name or number that is
             taken.
-        CallerTypeError: `VALIDATION_TYPE_MISMATCH` for what is not an `ErrorInfo` or has no number.
+        CallerTypeError: `VALIDATION_TYPE_MISMATCH` for what is not an `ErrorInfo` or has no number,
+            for a prefix that is no string, and for rows that are no list.
         HarnessError: `VALIDATION_INVALID_INPUT` for a disposition or a scope that is not known.
     """
+    if not isinstance(cast("object", prefix), str) or not isinstance(
+        cast("object", rows), Iterable
+    ):
+        text = f"a prefix and rows, not {type(prefix).__name__} and {type(rows).__name__}"
+        raise CallerTypeError(text)
     added = tuple(_homed(row) for row in rows)
     _require_prefix(prefix)
     for row in added:

@@ -2,7 +2,7 @@
 
 import errno
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from dsh_llm._chain import causes_of, error_chain
 from dsh_llm._codes import code_entry
@@ -113,7 +113,8 @@ def _word(value: object) -> str:
 
 
 def _label(code: str) -> str:
-    entry = code_entry(code)
+    # Why: nobody checks what is assigned to an error's code.
+    entry = code_entry(code) if isinstance(cast("object", code), str) else None
     if entry is None:
         return "_OTHER"
     # Why: the names of errnos are a short list, the numbers of the other families are not.

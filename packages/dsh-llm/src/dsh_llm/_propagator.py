@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from dsh_llm._advice import Kind, advise
+from dsh_llm._advice import Kind, advise, plain_of
 from dsh_llm._chain import MAX_TEXT, native
 from dsh_llm._harness_error import HarnessError
 from dsh_llm._projections import summary_of
 from dsh_llm._scrub import scrub
 from dsh_llm._text import shortened, text_of
+from dsh_llm._verdicts import wait_of
 
 MAX_SEEN: Final = 10_000
 """Occurrences that a propagator remembers, so that none is told twice."""
@@ -52,25 +53,34 @@ def error_record(
 ) -> ErrorRecord:
     """Return the row for *x*, anything that was raised, at *time* (epoch milliseconds). Total."""
     error = native(x)
+    try:
+        return _record(x, error, time, session, turn)
+    except Exception:  # noqa: BLE001  # Why: an error whose properties raise must still be told
+        return _record(x, plain_of(error), time, session, turn)
+
+
+def _record(
+    x: object, error: HarnessError, time: int, session: str | None, turn: int | None
+) -> ErrorRecord:
     advice = advise(error)
     by = error.context.get("classified_by")
     return ErrorRecord(
         id=_id_of(x, error),
         time=time,
         name=error.name if error is x else type(x).__name__,
-        code=error.code,
+        code=scrub(error.code),
         code_num=error.code_num,
         message=shortened(scrub(text_of(error)), MAX_TEXT),
         kind=advice.kind,
         alert=advice.alert,
         retryable=error.retryable,
-        retry_after=error.retry_after,
+        retry_after=wait_of(error.retry_after),
         effect=error.effect,
-        scope=error.scope,
+        scope=scrub(error.scope),
         attempts=tuple(scrub(text_of(attempt)) for attempt in error.attempts),
         cause=summary_of(error),
         classified_by=by if isinstance(by, str) else None,
-        session=session,
+        session=scrub(session),
         turn=turn,
     )
 
@@ -105,9 +115,9 @@ class ErrorPropagator:
         """Tell the sinks of *x*, anything that was raised, and return its row.
 
         An occurrence that was reported before is not told again: its first row is returned. Never
-        raises.
+        raises: when the clock does, the time is the system's.
         """
-        record = error_record(x, self._clock(), session=session, turn=turn)
+        record = error_record(x, self._time(), session=session, turn=turn)
         if record.id in self._seen:
             return self._seen[record.id]
         self._seen[record.id] = record
@@ -117,6 +127,12 @@ class ErrorPropagator:
         for sink in self._sinks:
             self._tell(sink, record)
         return record
+
+    def _time(self) -> int:
+        try:
+            return self._clock()
+        except Exception:  # noqa: BLE001  # Why: a clock that fails must not hide the failure
+            return _now()
 
     def _tell(self, sink: Callable[[ErrorRecord], Any], record: ErrorRecord) -> None:
         try:

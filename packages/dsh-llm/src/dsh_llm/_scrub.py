@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from dsh_llm._secret_text import scrub_text
-from dsh_llm._secrets import MASK, is_secret_name
+from dsh_llm._secrets import MASK, is_number_name, is_secret_name
 
 MAX_DEPTH: Final = 60
 """Deepest nesting that is looked into; what is deeper, or contains itself, is left out."""
@@ -94,7 +94,17 @@ class _Scrubber:
     def _named(self, name: Any, item: Any, depth: int) -> tuple[Any, Any]:
         left = self.scrubbed(name, depth)
         secret = is_secret_key(name) or is_secret_key(left)
+        # Why: `tokens: 7` is a count.
+        if secret and isinstance(left, str) and is_number_name(left) and _only_numbers(item):
+            return left, item
         return (left, _hidden(item) if secret else self.scrubbed(item, depth))
+
+
+def _only_numbers(item: Any) -> bool:
+    if type(item) is dict:
+        item = list(cast("dict[Any, Any]", item).values())
+    items = cast("list[Any]", item) if type(item) in {list, tuple} else [item]
+    return all(type(one) in _HARMLESS for one in items)
 
 
 def _hidden(item: Any) -> Any:

@@ -4,7 +4,7 @@ import re
 from functools import cache
 from typing import Final, TypeAlias
 
-from dsh_llm._secrets import MASK, without_registered
+from dsh_llm._secrets import MASK, NO_TOKEN, PROVIDERS, without_registered
 
 
 def scrub_text(text: str) -> str:
@@ -49,6 +49,10 @@ _SHORTEST: Final = 16
 """Characters of the shortest token that is a plain word."""
 _TOKENS: Final = (
     r"(?:sk|pk|rk)[-_][\w-]{16,}",
+    r"sk-[\w-]{10,}",
+    r"(?:pplx|tvly|GOCSPX)-[\w-]{16,}",
+    r"(?:whsec|dop_v1|shp[a-z]{2}|dckr_pat)_[\w+/=-]{16,}",
+    r"hv[sbr]\.[\w-]{16,}",
     r"gh[a-z]_[A-Za-z0-9]{16,}",
     r"github_pat_\w{16,}",
     r"glpat-[\w-]{16,}",
@@ -63,13 +67,47 @@ _TOKENS: Final = (
 )
 """Formats of keys that are known by how they begin."""
 
-_TOKEN_HINTS: Final = ("-", "_", "akia", "asia", "aiza", "eyj", "ya29.", "sg.")
+_TOKEN_HINTS: Final = (
+    "-",
+    "_",
+    "akia",
+    "asia",
+    "aiza",
+    "eyj",
+    "ya29.",
+    "sg.",
+    "hvs.",
+    "hvb.",
+    "hvr.",
+)
 
 # Invariant: no part may match the same run of characters from each of its places, or a long hostile
 # text takes quadratic time; hence the bounds, and the lookbehind in front of the tokens.
+
+
+def _behind(words: frozenset[str], sign: str, rest: str) -> list[str]:
+    # Why: what is looked for backwards has one length.
+    sizes = sorted({len(word) for word in words})
+    return [
+        rf"(?<{sign}(?<![a-z])(?:{'|'.join(sorted(w for w in words if len(w) == size))}){rest})"
+        for size in sizes
+    ]
+
+
+# Why: looked for backwards, from the one word that they share, or each place would try them all.
+_NO_TOKEN: Final = r"(?<!pagetoken)(?<!nexttoken)(?<!continuationtoken)" + "".join(
+    _behind(NO_TOKEN, "!", r"[_\s-]token")
+)
+_OF_PROVIDER: Final = "|".join(
+    [*_behind(PROVIDERS, "=", "key"), *_behind(PROVIDERS, "=", "[_-]key")]
+)
 _NAME: Final = (
-    r"(?i:passw(?:or)?d|passphrase|pwd|secret|credentials?|authorization|cookie|token"
-    r"|(?:api|access|private|secret|signing|encryption|subscription|auth|account)[_-]?key)"
+    r"(?i:passw(?:or)?ds?|passphrase|passcode|pwd|secrets?|credentials?|authorization|cookies?"
+    rf"|token{_NO_TOKEN}|key(?:{_OF_PROVIDER})s?"
+    r"|(?:api|access|private|secret|signing|encryption|subscription|auth|account)[._ -]?keys?"
+    r"|(?<![a-z])(?:(?<=[_-])pass|pass(?!\s{0,9}[:=]\s{0,9}\d{1,9}\b)|jwt|sig|signature"
+    r"|auth|auth[_-]header|authentication))"
+    r"(?:[_-](?i:value|hash))?"
 )
 _QUOTE: Final = r"""\\{0,8}["']"""
 _IS: Final = rf"(?:{_QUOTE}\s{{0,9}}[,:=]|\s{{0,9}}[:=])>?\s{{0,9}}"
@@ -80,14 +118,22 @@ _NAME_HINTS: Final = (
     "pwd",
     "secret",
     "credential",
-    "authorization",
+    "auth",
     "cookie",
     "token",
     "key",
+    "jwt",
+    "sig",
 )
 _HEADER_HINTS: Final = ("authorization", "cookie")
 _KEPT: Final = rf"\g<1>{MASK}"
+_PYDANTIC: Final = (
+    r"(input_value=)(?!\*{3}(?:, input_type=|\n|\Z))"
+    r"(?:(?s:(?:(?!, input_type=).){1,300})(?=, input_type=)|[^\n]+)"
+)
 _RULES: Final = (
+    # Why: pydantic quotes what it was given, whatever that was.
+    (("input_value=",), ((_PYDANTIC, _KEPT),)),
     (
         ("private key",),
         (
@@ -103,11 +149,16 @@ _RULES: Final = (
     ),
     (
         ("?", "&"),
-        ((r"([?&](?i:key|sig|signature|x-amz-signature|auth|code)=)[^&\s#\"']+", _KEPT),),
+        (
+            (
+                r"([?&](?i:key|sig|signature|x-amz-signature|auth|code(?!=\d{1,4}(?![^&\s#\"'])))=)[^&\s#\"']+",
+                _KEPT,
+            ),
+        ),
     ),
     (
         ("authorization", "cookie"),
-        ((r"((?i:authorization|cookie)\s{0,9}:\s{0,9})(?![\s*])[^\r\n\"']+", _KEPT),),
+        ((r"((?i:authorization|cookies?)\s{0,9}:\s{0,9})(?![\s*])[^\r\n\"']+", _KEPT),),
     ),
     (
         ("bearer",),
@@ -118,7 +169,7 @@ _RULES: Final = (
         ((r"\b((?i:basic)\s{1,9})(?=\S{0,40}(?:[\d=+/]|[a-z][A-Z]))[\w+/=]{12,}", _KEPT),),
     ),
     (
-        ("pass", "pwd", "secret", "credential", "authorization", "cookie", "token", "key"),
+        _NAME_HINTS,
         (
             (rf"({_NAME}{_IS}[bru]{{0,2}}({_QUOTE}))(?:(?!\2).){{1,4000}}", _KEPT),
             (rf"({_NAME}{_QUOTE}?\s{{0,9}}=\s{{0,9}})(?!{_NOTHING}){_BARE}+", _KEPT),

@@ -1,6 +1,6 @@
 """What a code alone says of an occurrence: worth another try, and whether it may have happened."""
 
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 from dsh_llm._catalogue import ErrorInfo
 
@@ -43,6 +43,19 @@ class Attempt(NamedTuple):
     def __str__(self) -> str:
         """Return a few words: what was tried and how it ended."""
         return f"{self.what} {self.status or self.code}"
+
+
+def wait_of(value: object) -> float | None:
+    """Return *value* when it is a number of seconds to wait, else `None`."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    # Why: written so that NaN, which is not less than zero either, is no wait.
+    return value if value >= 0 else None
+
+
+def attempts_of(value: object) -> tuple[Any, ...]:
+    """Return the attempts in *value*, none when it is no list of them."""
+    return tuple(cast("list[Any]", value)) if isinstance(value, (tuple, list)) else ()
 
 
 def retryable_by_row(info: ErrorInfo | None) -> bool | None:

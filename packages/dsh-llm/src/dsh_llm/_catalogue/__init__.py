@@ -2,7 +2,7 @@
 
 import errno
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 from dsh_llm._catalogue._info import PAGE, Disposition, ErrorInfo, Scope
 from dsh_llm._catalogue._keys import ErrorCode
@@ -32,24 +32,25 @@ _BY_CODE: Final[dict[str, ErrorInfo]] = {}
 def error_info(x: str | int, *, seam: str | None = None) -> ErrorInfo | None:
     """Return the row that *x* (a key, a code or a number) means, or `None`.
 
-    What an errno's name (`ENOENT`) means depends on where it was met: at the *seam* `tool` it is a
-    tool whose execution failed (1003), elsewhere it has no row.
+    What an errno's name (`ENOENT`, `ERRNO_999`) means depends on where it was met: at the *seam*
+    `tool` it is a tool whose execution failed (1003), elsewhere it has no row. Total: what can be
+    neither a name nor a number has no row.
     """
     if not isinstance(x, str):
         return get_error_info_by_code(x)
-    if seam == "tool" and x in _ERRNO_NAMES:
+    if seam == "tool" and (x in _ERRNO_NAMES or x.startswith("ERRNO_")):
         return _BY_KEY["TOOL_EXECUTION_FAILED"]
     return _BY_CODE.get(x)
 
 
 def get_error_info(key: str) -> ErrorInfo | None:
     """Return the row whose key is exactly *key*, or `None`."""
-    return _BY_KEY.get(key)
+    return _BY_KEY.get(key) if isinstance(cast("object", key), str) else None
 
 
 def get_error_info_by_code(number: int) -> ErrorInfo | None:
     """Return the row with exactly this *number*, or `None`; a bool is no number."""
-    return None if isinstance(number, bool) else _BY_NUMBER.get(number)
+    return _BY_NUMBER.get(number) if type(number) is int else None
 
 
 def all_rows() -> tuple[ErrorInfo, ...]:

@@ -21,7 +21,7 @@ class ErrorReport(NamedTuple):
     param: str = ""
     status: int | None = None
     reason: str = ""
-    """A name that is in neither `code` nor `type`, as Google's services have it."""
+    """A name that is in neither `code` nor `type`: Google's services, or a name as the error."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def _report(fields: Mapping[str, Any], message: str) -> ErrorReport:
         or _status(fields.get("status_code"))
         or _status(status)
         or _status(fields.get("http_status")),
-        next(_reasons(fields), "") or _name(status),
+        next(_reasons(fields), "") or _name(_one_word(fields.get("error"))) or _name(status),
     )
 
 
@@ -118,6 +118,11 @@ def _inner_message(item: Any) -> Any:
 
 def _name(value: Any) -> str:
     return value[:100] if isinstance(value, str) else ""
+
+
+def _one_word(value: Any) -> Any:
+    """Return a name such as `insufficient_quota`; `None` of a sentence, which may contain one."""
+    return value if isinstance(value, str) and len(value.split()) == 1 else None
 
 
 def _status(value: Any) -> int | None:

@@ -55,7 +55,7 @@ def _of_class(evidence: Evidence, code: str, message: object) -> HarnessError:
     original = evidence.error
     text = message if isinstance(message, str) and message else evidence.message
     if issubclass(type(original), OSError) and (code in _ERRNO_NAMES or code.startswith("ERRNO_")):
-        return SystemCallError(cast("OSError", original))
+        return SystemCallError(cast("OSError", original), seam=evidence.seam)
     if evidence.seam != "provider":
         return HarnessError(text, code, cause=original)
     return LlmError(text, code, evidence.status, request_id=evidence.request_id, cause=original)

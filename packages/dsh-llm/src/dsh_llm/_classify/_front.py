@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from dsh_llm._classify._evidence import Seam, is_ours
-from dsh_llm._classify._rule import Classifier
+from dsh_llm._classify._rule import Classifier, ClassifierError
 from dsh_llm._errors import HarnessError, LlmError
 from dsh_llm._kernel import Context, Disposer
+from dsh_llm._text import text_of
 
 
 def classify_error(x: object, *, seam: Seam, sent: bool | None = None) -> HarnessError:
@@ -73,6 +74,8 @@ def contribute_error_classifiers(
     """
     from dsh_llm._classify._registry import REGISTRY
 
+    if not isinstance(cast("object", rules), Iterable):
+        raise ClassifierError(text_of(rules), "it is no list of classifiers")
     added = REGISTRY.add(tuple(rules))
 
     def withdraw() -> None:

@@ -15,28 +15,55 @@ def _joined(*parts: str) -> tuple[str, ...]:
 
 _QUOTA: Final = (
     *_joined("insufficient ", "quota|balance|credit|fund"),
-    "exceeded your current quota",
+    *_joined("exceeded your ", "|current ", "quota"),
     "out of credit",
     "credit balance",
     *_joined("spend|spending|billing|monthly|usage", " ", "limit|cap|quota"),
 )
 _CONTEXT: Final = (
-    *_joined("context ", "length|window|size|limit"),
+    # Why: "context length" alone may be the name of a parameter that is wrong itself.
+    *_joined("maximum context ", "length|window|size"),
+    "context length of only",
+    *_joined(
+        "context ",
+        "length|window|size|limit",
+        " ",
+        "exceed|overflow|reached|is exceed|was exceed|has been exceed",
+    ),
+    *_joined(
+        "exceed|exceeds|exceeded|exceeding|larger than|longer than|greater than|"
+        "too long for|too large for|fit in|fit into|fit within",
+        " ",
+        "|the |its |your |this model's |the model's |available |the available |max |the max ",
+        "context",
+    ),
     *_joined("prompt|input|request|message|messages", " | is | are ", "too ", "long|large"),
     *_joined("maximum ", "prompt|input", " length"),
     *_joined("input|prompt", " ", "token|tokens", " exceed"),
     *_joined("too many ", "|input |prompt ", "tokens"),
     "exceeds the maximum number of tokens",
     "exceeds the maximum tokens",
+    *_joined("exceeds|exceeded", " ", "|the ", "model|model's", " token limit"),
+    *_joined("tokens in ", "your|the", " ", "prompt|input|request", " exceed"),
+    *_joined("tokens + ", "|`", "max_new_tokens", "|`", " must be"),
+    "range of input length should be",
     "request payload size exceeds the limit",
     "reduce the length",
     "max model len",
+    "maximum model length",
 )
 _FILTER: Final = (
     *_joined("content ", "|management |safety |usage ", "polic"),
     "content filter",
+    "content exists risk",
     "safety system",
 )
+_MODEL: Final = (
+    *_joined("model ", "not|does not", " exist"),
+    "model not found",
+    "not a valid model id",
+)
+_SERVER: Final = ("overloaded",)
 _RATE: Final = (
     "rate limit",
     "ratelimit",
@@ -54,8 +81,8 @@ _CREDENTIAL: Final = (
 # Invariant: a status allows only these refinements by words, as numbers of the catalogue. At 429
 # there is none, since providers say "quota" of limits that pass.
 _ALLOWED: Final[Mapping[int, frozenset[int]]] = {
-    # Why: at 400 also 5002, since some providers refuse a wrong key so.
-    400: frozenset({5002, 5005, 5009, 5010}),
+    # Why: at 400 also 5002 and 5004, since some providers refuse a wrong key or model so.
+    400: frozenset({5002, 5004, 5005, 5009, 5010}),
     401: frozenset({5009}),
     402: frozenset({5003}),
     403: frozenset({5009}),
@@ -81,6 +108,8 @@ PHRASE_RULES: Final = (
     _rule("QUOTA", _QUOTA),
     _rule("CONTEXT_WINDOW_EXCEEDED", _CONTEXT),
     _rule("CONTENT_FILTER", _FILTER),
+    _rule("MODEL_NOT_FOUND", _MODEL),
+    _rule("SERVER", _SERVER),
     _rule("RATE_LIMIT", _RATE),
     _rule("AUTH", _AUTH),
     _rule("MISSING_CREDENTIAL", _CREDENTIAL),

@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from dsh_llm._catalogue import error_info
 from dsh_llm._classify._evidence import Evidence, Seam, spaced
 from dsh_llm._errors import HarnessError
+from dsh_llm._text import text_of
 
 Stage: TypeAlias = Literal["code", "type", "status", "phrase"]
 """In this order: the far side's exact names, classes and errnos, HTTP statuses, words."""
@@ -62,6 +63,8 @@ def plain(name: str) -> str:
 
 def require_valid(rule: Classifier) -> None:
     """Raise `ClassifierError` when *rule* could never work."""
+    if not isinstance(cast("object", rule), Classifier):
+        raise ClassifierError(text_of(rule), "it is no Classifier")
     if rule.stage not in STAGES:
         raise ClassifierError(rule.name, f"no such stage: {rule.stage!r}")
     unknown = [seam for seam in rule.seams if seam not in SEAMS]

@@ -24,7 +24,7 @@ _TABLES: Final[Mapping[Seam, Mapping[int, str]]] = {
         504: "SYNC_NETWORK_ERROR",
     },
     "job": {404: "JOB_NOT_FOUND", 408: "JOB_DISPATCH_FAILED"},
-    "runtime": {408: "TIMEOUT", 504: "TIMEOUT"},
+    "runtime": {408: "TRANSPORT", 504: "TRANSPORT"},
 }
 
 

@@ -81,7 +81,11 @@ _CONNECTION_CODES: Final[Mapping[Seam, str]] = {
     "sync": "SYNC_NETWORK_ERROR",
     "job": "JOB_DISPATCH_FAILED",
 }
-_TIMEOUT_CODES: Final[Mapping[Seam, str]] = {"tool": "TOOL_TIMEOUT", **_CONNECTION_CODES}
+_TIMEOUT_CODES: Final[Mapping[Seam, str]] = {
+    "provider": "TIMEOUT",
+    "tool": "TOOL_TIMEOUT",
+    **_CONNECTION_CODES,
+}
 
 
 def _is_cancelled(evidence: Evidence) -> bool:
@@ -105,7 +109,8 @@ def _timeout(evidence: Evidence) -> str | None:
         return None
     if evidence.seam == "storage":
         return storage_code(evidence)
-    return _TIMEOUT_CODES.get(evidence.seam, "TIMEOUT")
+    # Why: `TIMEOUT` says that a provider was late; elsewhere it is the network that was.
+    return _TIMEOUT_CODES.get(evidence.seam, "TRANSPORT")
 
 
 def _is_named(evidence: Evidence) -> bool:

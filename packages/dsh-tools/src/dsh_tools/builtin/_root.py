@@ -35,7 +35,7 @@ class Root:
         self._folder = Path(folder).resolve(strict=True)
         if not self._folder.is_dir():
             refusal = OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
-            raise SystemCallError(refusal)
+            raise SystemCallError(refusal, seam="tool")
 
     def locate(self, path: str) -> Path:
         """Return where *path* leads, through all symbolic links.
