@@ -65,6 +65,15 @@ async def attempt(agent: Agent, task: str, ran: Ran) -> None:
         ran.errors.append(error)
 
 
+def assert_ended(ran: Ran, tasks: int) -> None:
+    """Assert that every task ended, each completed or with a code."""
+    # Why: a random model may go on for ever, or say what its own server cannot read; which of its
+    # turns do so depends on the machine's timing, that each ends coded does not.
+    assert len(ran.results) + len(ran.errors) == tasks
+    assert {result.reason for result in ran.results} <= {"completed"}
+    assert all(error.code != "UNKNOWN" for error in ran.errors)
+
+
 def closed_log(agent: Agent) -> list[Row]:
     """Return the log of an agent at rest: every turn and step closed, every rule kept."""
     rows = agent.session.to_rows()
@@ -155,7 +164,7 @@ def test_parallel_calls_run_and_are_answered_in_order(tiny_url: str, key: str) -
     assert not any(result["is_error"] for result in results)
     steps = [(call["turn"], call["step"]) for call in calls]
     assert len(steps) > len(set(steps)), "no step called two tools"
-    assert [result.reason for result in ran.results] == ["completed"] * len(tasks)
+    assert_ended(ran, len(tasks))
 
 
 def test_the_pieces_of_a_call_are_its_arguments(tiny_url: str, key: str) -> None:
@@ -184,7 +193,7 @@ def test_what_the_system_refuses_has_its_code(tiny_url: str, key: str, house: Pa
     assert results
     assert all(result["is_error"] and result["error"]["code"] for result in results)
     assert all(text_of(result["content"]).startswith("Error: ") for result in results)
-    assert [result.reason for result in ran.results] == ["completed"]
+    assert_ended(ran, 1)
 
 
 def test_a_cut_call_never_runs_on_a_guess(tiny_url: str, key: str) -> None:
